@@ -98,13 +98,10 @@ LONGEST_LINE = 16 * 1024
 """Bytes that a line never exceeds, its end included: collectors cut or split what is longer."""
 LONGEST_TEXT = 100_000
 """Characters of one text that are looked through for secrets; what comes behind them is never shown."""
-_SHORT = 200
-"""Characters of a text in a line that is too long with those of the setting."""
-_ENTRIES, _NAMES = 20, 100
-"""Entries of a list and names of an object."""
 _NAME = 200
-"""Characters of a name, an id or a key, which no setting cuts."""
-_DEPTH = 20  # deeper data of an event is cut
+"""Characters of a name, an id or a key, and of the message of a line that is too long with its data."""
+_ENTRIES, _NAMES, _DEPTH = 20, 100, 20
+"""Entries of a list, names of an object, and how deep they are shown."""
 
 
 def json_line(
@@ -112,66 +109,49 @@ def json_line(
 ) -> str:
     """Returns the event as one JSON object in one line, without its end.
 
-    Texts beyond `cap` characters and lists beyond 20 entries are cut and say so; of what is longer than `LONGEST_LINE`
-    all the same the texts are cut further, or all data is left out, with `"cut": true`. `seq` is the event's number in
-    the log; `more` are names that stand at the end of each line and replace nothing; `known` secrets are taken out
-    beside what looks like one.
+    Texts beyond `cap` characters and lists beyond 20 entries are cut and say so; all data of what is longer than
+    `LONGEST_LINE` all the same is left out, with `"cut": true`. `seq` is the event's number in the log; `more` are
+    names that stand at the end of each line and replace nothing; `known` secrets are taken out beside what looks like
+    one.
     """
     secrets = tuple(known)
-    short = event.model_copy(update={"data": {"cut": True, **event.data}})
-    bare = event.model_copy(update={"data": {"cut": True}})
-    for told, most in ((event, cap), (short, min(cap, _SHORT))):
-        line = line_of(_told(told, _Cut(most, secrets), seq, more or {}))
-        if len(line.encode()) < LONGEST_LINE:
-            return line
-    return line_of(_told(bare, _Cut(min(cap, _SHORT), secrets), seq, {}))
-
-
-class _Cut:
-    """What of a value goes into a line."""
-
-    def __init__(self, texts: int, known: tuple[str, ...]) -> None:
-        self._texts, self._known = texts, known
-
-    def text(self, text: str, most: int | None = None) -> str:
-        """Redacted first, so that no part of a secret stays at the edge."""
-        most = self._texts if most is None else most
-        hidden = len(text) - LONGEST_TEXT
-        text = redact(text[:LONGEST_TEXT], self._known)
-        beyond = len(text) - most + max(0, hidden)
-        return text if beyond <= 0 else f"{text[:most]}… ({beyond} more characters)"
-
-    def value(self, value: Any, depth: int = 0) -> Any:
-        """Returns a JSON-able value; lists and objects keep their first entries."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, list | tuple):
-            kept = [self.value(entry, depth + 1) for entry in value[: _ENTRIES if depth < _DEPTH else 0]]
-            return kept if len(kept) == len(value) else [*kept, f"… ({len(value) - len(kept)} more)"]
-        if isinstance(value, Mapping):
-            names = list(value)[: _NAMES if depth < _DEPTH else 0]
-            kept_names = {self.text(str(name), _NAME): self.value(value[name], depth + 1) for name in names}
-            return kept_names if len(names) == len(value) else {**kept_names, "…": f"{len(value) - len(names)} more"}
-        return str(value) if isinstance(value, float) and not isfinite(value) else value
-
-
-def _told(event: Event, cut: _Cut, seq: int | None, more: Mapping[str, Any]) -> dict[str, Any]:
-    line: dict[str, Any] = {
+    named = {"sprint": event.sprint or None, "story": event.story, "task": event.task, "persona": event.persona}
+    data = {name: value for name, value in event.data.items() if name not in HEAVY and value is not None}
+    told: dict[str, Any] = {
         "timestamp": event.time.isoformat().replace("+00:00", "Z"),
         "level": event.level.value,
-        "message": cut.text(event.message),
+        "message": _text(event.message, cap, secrets),
         "event": event.name,
+        **({} if seq is None else {"seq": seq}),
+        **{name: _text(value, _NAME, secrets) for name, value in named.items() if value is not None},
     }
-    named = {"seq": seq, "sprint": event.sprint or None, "story": event.story, "task": event.task}
-    for name, value in {**named, "persona": event.persona}.items():
-        if value is not None:
-            line[name] = cut.text(value, _NAME) if isinstance(value, str) else value
-    data = {name: value for name, value in event.data.items() if name not in HEAVY and value is not None}
-    for name, value in cut.value(data).items():
-        line.setdefault(name, value)
-    for name, value in more.items():
-        line.setdefault(name, value)
-    return line
+    shown = _cut(data, cap, secrets)
+    line = line_of({**told, **shown, **(more or {}), **shown, **told})  # in this order, and the first counts
+    if len(line.encode()) < LONGEST_LINE:
+        return line
+    return line_of({**told, "message": _text(event.message, min(cap, _NAME), secrets), "cut": True})
+
+
+def _text(text: str, most: int, secrets: tuple[str, ...]) -> str:
+    """Redacted first, so that no part of a secret stays at the edge."""
+    hidden = len(text) - LONGEST_TEXT
+    text = redact(text[:LONGEST_TEXT], secrets)
+    beyond = len(text) - most + max(0, hidden)
+    return text if beyond <= 0 else f"{text[:most]}… ({beyond} more characters)"
+
+
+def _cut(value: Any, cap: int, secrets: tuple[str, ...], depth: int = 0) -> Any:
+    """Returns a JSON-able value; lists and objects keep their first entries."""
+    if isinstance(value, str):
+        return _text(value, cap, secrets)
+    entries = _ENTRIES if depth < _DEPTH else 0
+    if isinstance(value, list | tuple):
+        left = [f"… ({len(value) - entries} more)"] if len(value) > entries else []
+        return [*(_cut(entry, cap, secrets, depth + 1) for entry in value[:entries]), *left]
+    if isinstance(value, Mapping):
+        shown = {_text(str(name), _NAME, secrets): value[name] for name in list(value)[: _NAMES if entries else 0]}
+        return {name: _cut(one, cap, secrets, depth + 1) for name, one in shown.items()}
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def line_of(told: Mapping[str, Any]) -> str:

@@ -42,12 +42,12 @@ def test_a_line_is_never_longer_than_collectors_take(data: dict[str, Any]) -> No
 
 
 def test_what_was_left_out_is_said() -> None:
-    read = json.loads(
-        json_line(event(data={"findings": [{"n": number, "t": "t" * 999} for number in range(100)]}), 999)
-    )
-    assert read["cut"] is True
+    findings = [{"n": number, "t": "t" * 999} for number in range(100)]
+    read = json.loads(json_line(event(data={"findings": findings}), 500))
     assert read["findings"][-1] == "… (80 more)"
-    assert read["findings"][0] == {"n": 0, "t": "t" * 200 + "… (799 more characters)"}
+    assert read["findings"][0] == {"n": 0, "t": "t" * 500 + "… (499 more characters)"}
+    large = json.loads(json_line(event(data={"findings": findings}, message="m" * 999), 999))
+    assert (large["cut"], large["message"], "findings" in large) == (True, "m" * 200 + "… (799 more characters)", False)
     small = json.loads(json_line(event(data={"findings": [{"n": 1}], "flag": True, "none": None}), 999))
     assert "cut" not in small
     assert (small["findings"], small["flag"]) == ([{"n": 1}], True)
