@@ -178,8 +178,7 @@ def _entry(one: JournalEntry, turn: int, secrets: Sequence[str]) -> ScriptEntry:
     elif failure is not None:
         kind = failure.kind if failure.kind in get_args(ErrorKind) else "bad_request"
         said = {"text": failure.original_message or failure.message, "error": kind}
-    paid = reply or failure
-    usage, cost = (paid.usage, paid.cost_usd) if paid else (Usage(), 0.0)
+    usage, cost = (reply.usage, reply.cost_usd) if reply else (Usage(), 0.0)
     return ScriptEntry.model_construct(  # a text may hold half a surrogate pair, which validation refuses
         **one.key.model_dump(),
         **said | {"text": redact(str(said.get("text", "")), secrets)},

@@ -190,7 +190,6 @@ def _common(turn: _Turn, told: Sequence[Event]) -> dict[str, Any]:
 
 def _row(turn: _Turn, name: str, entry: JournalEntry) -> dict[str, Any]:
     reply, failure = entry.reply, entry.failure
-    call = reply or failure
     last = entry is turn.calls[-1][1]
     told = turn.told if last else []
     mark, verdict = _judge(told, entry, is_last=last)
@@ -204,8 +203,8 @@ def _row(turn: _Turn, name: str, entry: JournalEntry) -> dict[str, Any]:
         "model": reply.model if reply else "",
         "provider": reply.provider if reply else failure.provider_name if failure else "",
         "stop_reason": str(reply.stop_reason) if reply else "",
-        **(call.usage if call else Usage()).model_dump(),
-        "usd": call.cost_usd if call else 0.0,
+        **(reply.usage if reply else Usage()).model_dump(),
+        "usd": reply.cost_usd if reply else 0.0,
         "duration_ms": reply.duration_ms if reply else 0,
         "excerpt": cut_text(reply.text, EXCERPT) if reply else "",
         "is_over": True,

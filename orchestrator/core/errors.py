@@ -150,14 +150,6 @@ class ServiceAway(TransientProviderError):
         )
 
 
-class StreamBroken(TransientProviderError):
-    """An answer broke off. `came` is a `Reply` with what had come, which is paid for; its tokens are estimated."""
-
-    def __init__(self, message: str, *, came: Any = None, **details: Any) -> None:
-        super().__init__(message, **details)
-        self.came = came
-
-
 class CallWithdrawn(ProviderError):
     """The call was not sent: while it waited for its service's limits, its story was paused or its process stopped."""
 

@@ -144,13 +144,11 @@ class DurableStep:
         result = await self._record(f"turn:{prompt.key.purpose}", recorded)
         if "error" in result:
             error = unpack(result["error"])
-            failures = [FailedCall.model_validate(failed) for failed in result.get("failed_calls", ())]
-            # Older releases recorded no number; their events keep their ids.
-            retried = failures[: result.get("retried", len(failures) - 1)]
-            await self._tell_retries(prompt, retried)
+            failures = [FailedCall.model_validate(failed) for failed in result["failed_calls"]]
+            await self._tell_retries(prompt, failures[: result["retried"]])
             await self.emit(
                 "turn_failed", f"{persona}: {error.message}", level=Level.ERROR, persona=persona, task=task,
-                purpose=prompt.key.purpose, **spent(failures),
+                purpose=prompt.key.purpose,
                 **decided(Loop.TRANSPORT, Verdict.GIVE_UP, findings=[final(error)], attempt=len(failures) or 1,
                           budget_left=0),
             )  # fmt: skip
@@ -248,7 +246,7 @@ class DurableStep:
         await self.emit(
             "turn_finished", f"{told}{reply.without}", persona=persona, task=task,
             purpose=reply.key.purpose, turn=reply.turn, prompt=prompt.name, prompt_version=prompt.version,
-            duration_ms=reply.duration_ms, **spent([reply, *reply.failed_calls]),
+            duration_ms=reply.duration_ms, **spent(reply),
             model=reply.model, provider=reply.provider, stop_reason=reply.stop_reason, paid=reply.paid,
         )  # fmt: skip
         if reply.unconstrained:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 from tenacity.wait import wait_exponential
 
-from orchestrator.core.calls.exchange import FailedCall, Prompt, Purpose, Reply, Usage
+from orchestrator.core.calls.exchange import FailedCall, Prompt, Reply
 from orchestrator.core.calls.progress import call_progress
 from orchestrator.core.calls.spending import Amount, amount_of
 from orchestrator.core.command import Loop
@@ -24,7 +24,6 @@ from orchestrator.core.errors import (
     PermanentProviderError,
     ProviderError,
     ServiceAway,
-    StreamBroken,
     TransientProviderError,
     concerns_all,
     says_full,
@@ -233,9 +232,6 @@ class TurnTaker:
                 raise _outage(error, f"{error.message}; {told}") from error
             if _costs_nothing(error, _counting(journal, step)):
                 raise
-            came = error.came if isinstance(error, StreamBroken) else None
-            if came is not None and _holds_whole_parts(came):
-                return await self._record(journal, step, numbered, came, ticket)
             failure = FailedCall(
                 turn=numbered.turn,
                 kind=error.kind,
@@ -245,11 +241,7 @@ class TurnTaker:
                 row=error.row if isinstance(error, TransientProviderError) else None,
                 provider_name=error.provider_name,
                 original_message=error.original_message,
-                usage=came.usage if came is not None else Usage(),
-                cost_usd=came.cost_usd if came is not None else 0.0,
             )
-            if came is not None:
-                self._budgets.took(ticket.workflow_id, ticket.sprint, amount_of(failure))
             await kept(partial(journal.record_failure, step, numbered, failure))
             await _share(journal)
             raise
@@ -293,33 +285,19 @@ def _costs_nothing(error: ProviderError, failures: Sequence[FailedCall]) -> bool
     return row is not None and bool(failures) and row in {"", failures[-1].row}
 
 
-def _holds_whole_parts(came: Reply) -> bool:
-    """Returns whether an answer that broke off holds something that need not come again.
-
-    A delivery with a whole block, and a plan with a whole task, are worked on like ones that were cut off: what is
-    missing is asked for. Any other answer is asked for again, as after a lost connection.
-    """
-    if came.key.purpose in {Purpose.BREAKDOWN, Purpose.BREAKDOWN_MISSING}:
-        return came.text.count('"task_id"') > 1  # the second one begins
-    fences = sum(line.lstrip().startswith(("```", "~~~")) for line in came.text.splitlines())
-    return came.key.purpose in {Purpose.DELIVERY, Purpose.CONTINUATION} and fences > 1
-
-
 async def _share(journal: TurnJournal) -> None:
     if journal.is_shared:
         await asyncio.to_thread(journal.share)
 
 
-def spent(calls: Sequence[Reply | FailedCall]) -> dict[str, Any]:
-    """Returns tokens and money of all calls of a turn: answers that broke off were paid for as well."""
-    costs = [call.cost_usd for call in calls]
-    known = [cost for cost in costs if cost is not None]
+def spent(reply: Reply) -> dict[str, Any]:
+    """Returns tokens and money of a turn's answer."""
     return {
-        "input_tokens": sum(call.usage.input for call in calls),
-        "cached_tokens": sum(call.usage.cached for call in calls),
-        "output_tokens": sum(call.usage.output for call in calls),
-        "reasoning_tokens": sum(call.usage.reasoning for call in calls),
-        "cost_usd": sum(known) if len(known) == len(costs) else None,
+        "input_tokens": reply.usage.input,
+        "cached_tokens": reply.usage.cached,
+        "output_tokens": reply.usage.output,
+        "reasoning_tokens": reply.usage.reasoning,
+        "cost_usd": reply.cost_usd,
     }
 
 

@@ -22,7 +22,6 @@ from orchestrator.core.errors import (
     CallWithdrawn,
     PermanentProviderError,
     ProviderError,
-    StreamBroken,
     TransientProviderError,
 )
 from orchestrator.core.value import repeated_end
@@ -225,11 +224,12 @@ class ModelProvider(ABC):
                         response = await self._receive(prompt, came, call)
             except (TimeoutError, NoConnection, StreamError) as error:
                 if not came.whole:
-                    lost = self._ended(prompt, came, error, started)
+                    lost = self._ended(error)
                     if lost.kind in {"rate_limit", "overloaded"}:
                         self._limiter.refused(call, {}, None)
-                    raise lost from without_frames(error)
-            if came.endless:
+                    if isinstance(lost, PermanentProviderError) or not came.text:
+                        raise lost from without_frames(error)
+            if came.endless or (came.text and not came.whole):
                 said = self._so_far(prompt, came)
             else:
                 said = self._read(came.body()) if came.whole or response is None else self._said(response)
@@ -331,7 +331,7 @@ class ModelProvider(ABC):
         if not came.whole:
             raise NoConnection("the stream ended before the answer did", timed_out=False)
 
-    def _ended(self, prompt: Prompt, came: Streamed, error: Exception, started: float) -> ProviderError:
+    def _ended(self, error: Exception) -> ProviderError:
         """Returns the error of an answer that did not come, or not to its end."""
         kind, told = "timeout", f"{self.name}{self._proxy}: no answer within {self._access.timeout_s:g} s"
         if isinstance(error, StreamError):
@@ -353,13 +353,7 @@ class ModelProvider(ABC):
                     original_message=told,
                 )
         told = self._without_key(told)
-        said = self._so_far(prompt, came)
-        # Thoughts alone that the service itself broke off are no answer that has to be paid for.
-        if not came.text and (isinstance(error, StreamError) or not said.reasoning):
-            return TransientProviderError(told, kind=kind, provider_name=self.name, original_message=told)
-        reply = self._reply(prompt, said, started)
-        told = f"{told}; about {reply.usage.output} tokens of the answer had come"
-        return StreamBroken(told, came=reply, kind=kind, provider_name=self.name, original_message=told)
+        return TransientProviderError(told, kind=kind, provider_name=self.name, original_message=told)
 
     def _so_far(self, prompt: Prompt, came: Streamed) -> Said:
         """Returns what came of an answer whose end did not, with its tokens estimated."""

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from orchestrator.core.errors import PermanentProviderError, ServiceAway, StreamBroken, TransientProviderError
+from orchestrator.core.errors import PermanentProviderError, ServiceAway, TransientProviderError
 from orchestrator.providers.refusals import seconds_to
 
 KINDS = ("requests", "tokens", "input-tokens", "output-tokens")
@@ -183,9 +183,6 @@ class Limiter:
                 self.circuit.answered(call)
                 raise
             except TransientProviderError as error:
-                if isinstance(error, StreamBroken):  # something came
-                    self.circuit.answered(call)
-                    raise
                 raise self.circuit.failed(call, error) from error
             finally:
                 self._calls.remove(call)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from orchestrator.core.calls.exchange import OPTIONAL_PURPOSES, TRANSIENT_KINDS, Prompt, Reply, ScriptEntry, Usage
 from orchestrator.core.calls.progress import call_progress
-from orchestrator.core.errors import ConfigError, PermanentProviderError, StreamBroken
+from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
 from orchestrator.core.ports import Clock
 from orchestrator.prompts.render import read_given
 
@@ -93,7 +93,7 @@ class ScriptedProvider:
             with call_progress(key, started).calling(started):
                 await asyncio.sleep(entry.latency_ms / 1000)
         if entry.error is not None:
-            self._fail(prompt, entry)
+            self._fail(entry)
         reply = Reply(
             key=key,
             turn=prompt.turn,
@@ -120,15 +120,12 @@ class ScriptedProvider:
             provider_name=self.name,
         )
 
-    def _fail(self, prompt: Prompt, entry: ScriptEntry) -> None:
+    def _fail(self, entry: ScriptEntry) -> None:
         kind = entry.error or ""
-        # Nothing is paid for a call that fails, unless its answer broke off.
-        came = Reply(key=prompt.key, turn=prompt.turn, text="", usage=_usage(entry), cost_usd=entry.cost_usd)
         message = f"scripted error {kind} in turn {entry.turn} of {entry.purpose}"
         if kind in TRANSIENT_KINDS:
-            raise StreamBroken(
+            raise TransientProviderError(
                 message,
-                came=came,
                 kind=kind,
                 provider_name=self.name,
                 original_message=entry.text,

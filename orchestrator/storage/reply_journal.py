@@ -216,9 +216,8 @@ class ReplyJournal:
 
 def _spent(entries: Iterable[JournalEntry], beside: Amount = NOTHING) -> Amount:
     """Returns what ended calls took; each of them counts as one."""
-    calls = [entry.reply or entry.failure for entry in entries]
-    took = [replace(amount_of(call), calls=1) for call in calls if call is not None]
-    return sum(took, beside)
+    took = (NOTHING if entry.reply is None else amount_of(entry.reply) for entry in entries)
+    return sum((replace(one, calls=1) for one in took), beside)
 
 
 def _read(path: Path) -> JournalEntry | None:

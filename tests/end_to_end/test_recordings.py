@@ -56,7 +56,8 @@ def test_a_recording_of_a_real_service_comes_out_the_same_without_it(tmp_path: P
     git(repo, "add", "--all")
     git(repo, "commit", "--quiet", "--message", "Second")
     busy = Answer(status=529, body={"type": "error", "error": {"type": "overloaded_error", "message": "busy"}})
-    broken = Answer(body=message_stream("Here it", pieces=7), headers=EVENTS, cut=900)
+    stream = message_stream("Here it", pieces=7)
+    broken = Answer(body=stream, headers=EVENTS, cut=len(stream) * 8 // 10)
 
     def claude(asked: Asked) -> Answer:
         leaked = f"The keys are {KEYS['ANTHROPIC_API_KEY']} and {LEAKED}.\n"
@@ -86,7 +87,8 @@ def test_a_recording_of_a_real_service_comes_out_the_same_without_it(tmp_path: P
     (story,) = result.report.stories
     recording = tmp_path / "kept" / "rec"
     entries = team_of(recording)
-    assert [entry.get("error") for entry in entries] == ["overloaded", "connection", None, None, None, None]
+    assert [entry.get("error") for entry in entries] == ["overloaded", None, None, None, None, None]
+    assert entries[1]["stop_reason"] == "interrupted"
     assert [entry["model"] for entry in entries[2:]] == ["claude-told"] * 4
     assert not any(secret.encode() in everything(recording) for secret in (LEAKED, *KEYS.values()))
     assert all((recording / "prompts" / f"{entry['prompt_hash']}.md").is_file() for entry in entries)
@@ -102,7 +104,7 @@ def test_a_recording_of_a_real_service_comes_out_the_same_without_it(tmp_path: P
     (same,) = done.stories
     assert (done.as_recorded, same.prompts, same.checks) == (True, (), {})
     assert same.spent_after == same.spent_before
-    assert (same.spent_after.cost_usd, same.spent_after.calls) == (pytest.approx(story.cost_usd), 4)
+    assert (same.spent_after.cost_usd, same.spent_after.calls) == (pytest.approx(story.cost_usd), 5)
     assert [path.name for path in tmp_path.iterdir() if path.name == "state"], "the state folder is another one"
 
     played = play(

@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.calls.exchange import FailedCall, Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
+from orchestrator.core.calls.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey, Usage
 from orchestrator.core.calls.progress import CallProgress, following
 from orchestrator.core.errors import (
     BudgetExceeded,
     PermanentProviderError,
     ServiceAway,
-    StreamBroken,
     TransientProviderError,
 )
 from orchestrator.core.event import Event
@@ -42,8 +41,8 @@ class Answers:
 
     name = "double"
 
-    def __init__(self, *answers: Exception | str) -> None:
-        self.left = list(answers)
+    def __init__(self, *answers: Exception | str, **fields: Any) -> None:
+        self.left, self._fields = list(answers), fields
         self.turns: list[int] = []
         self.at_once = self.most = 0
 
@@ -56,7 +55,7 @@ class Answers:
         answer = self.left.pop(0) if self.left else "more"
         if isinstance(answer, Exception):
             raise answer
-        return Reply(key=prompt.key, turn=prompt.turn, text=answer)
+        return Reply(key=prompt.key, turn=prompt.turn, text=answer, **self._fields)
 
 
 def busy(**fields: Any) -> TransientProviderError:
@@ -98,25 +97,6 @@ async def test_a_transport_retry_takes_the_next_turn_and_is_told_before_it(journ
     assert reply.turn == 3
     assert [failure.turn for failure in reply.failed_calls] == [1, 2]
     assert journal.spent.calls == 3
-
-
-@pytest.mark.parametrize(("purpose", "text", "kept"), [
-    (Purpose.DELIVERY, "`a.py`\n```python\nA = 1\n```\n`b.py`\n```python\nB =", True),
-    (Purpose.DELIVERY, "`a.py`\n```python\nA =", False),
-    (Purpose.BREAKDOWN, '{"tasks": [{"task_id": "T-1", "depends_on": []}, {"task_id": "T-2', True),
-    (Purpose.BREAKDOWN, '{"tasks": [{"task_id": "T-1", "depends_on": [', False),
-    (Purpose.SUITE, "```json\n{}\n```\n", False),
-])  # fmt: skip
-async def test_what_broke_off_behind_a_whole_part_is_an_answer_and_anything_else_is_asked_for_again(
-    journal: WorkflowJournal, purpose: Purpose, text: str, kept: bool
-) -> None:
-    key = KEY.model_copy(update={"purpose": purpose})
-    usage = Usage(input=10, output=3)
-    came = Reply(key=key, turn=1, text=text, stop_reason=StopReason.INTERRUPTED, usage=usage, cost_usd=0.5)
-    provider = Answers(StreamBroken("gone", came=came, kind="connection"), "whole")
-    reply = await taker(provider).take(journal, 1, PROMPT.model_copy(update={"key": key}))
-    assert (reply.text, reply.turn) == ((text, 1) if kept else ("whole", 2))
-    assert [(call.usage, call.cost_usd) for call in reply.failed_calls] == ([] if kept else [(usage, 0.5)])
 
 
 @pytest.mark.parametrize("answers", [[busy() for _ in range(3)], [PermanentProviderError("no", kind="bad_request")]])
@@ -296,13 +276,15 @@ async def test_the_budget_counts_every_call_of_the_story(journal: WorkflowJourna
     ({"usd_per_story": 0.5}, "budget.usd"),
     ({"calls_per_day": 0}, "budget.calls"),
 ])  # fmt: skip
-async def test_what_broke_off_was_paid_for_and_no_call_begins_once_a_budget_is_used_up(
+async def test_no_call_begins_once_a_budget_is_used_up(
     journal: WorkflowJournal, tmp_path: Path, budget: dict[str, Any], code: str
 ) -> None:
-    came = Reply(key=KEY, turn=1, text="{", usage=Usage(input=100, output=1000), cost_usd=0.5)
-    provider = Answers(StreamBroken("gone", came=came, kind="connection"), "never asked for")
+    provider = Answers("first", "never asked for", usage=Usage(input=100, output=1000), cost_usd=0.5)
+    turns = taker(provider, **budget)
+    if "calls_per_day" not in budget:
+        await turns.take(journal, 1, PROMPT)
     with pytest.raises(BudgetExceeded) as caught:
-        await taker(provider, **budget).take(journal, 1, PROMPT)
+        await turns.take(journal, 2, PROMPT)
     assert caught.value.code == code
     assert len(provider.turns) == (0 if "calls_per_day" in budget else 1)
     again = await asyncio.to_thread(WorkflowJournal, tmp_path / "SP-001" / "A")

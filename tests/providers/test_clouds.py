@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from orchestrator.core.calls.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
-from orchestrator.core.errors import ConfigError, PermanentProviderError, StreamBroken, TransientProviderError
+from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.settings import load
@@ -109,11 +109,12 @@ async def test_what_goes_wrong_in_a_stream_of_bedrock_is_what_it_is_elsewhere(tm
     busy = frame({"message": "slow down"}, message_type="exception", exception_type="throttlingException")
     damaged = bytearray(frames()[8])
     damaged[-20] ^= 1
-    for end, kind in ((busy, "rate_limit"), (bytes(damaged), "connection"), (b"", "connection")):
-        with model_server(Answer(body=begun + end, headers=FRAMES)) as server, pytest.raises(StreamBroken) as caught:
-            await ask(tmp_path, "bedrock", server.url, BEDROCK)
-        assert caught.value.kind == kind
-        assert TEXT.startswith(caught.value.came.text)
+    for end in (busy, bytes(damaged), b""):
+        with model_server(Answer(body=begun + end, headers=FRAMES)) as server:
+            reply = await ask(tmp_path, "bedrock", server.url, BEDROCK)
+        assert reply.stop_reason is StopReason.INTERRUPTED
+        assert reply.text
+        assert TEXT.startswith(reply.text)
 
 
 async def test_refusals_of_bedrock_are_told_in_its_words(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ class StopReason(StrEnum):
     TOOL_USE = "tool_use"
     REFUSAL = "refusal"
     INTERRUPTED = "interrupted"
-    """The stream broke: what had come is there, and its tokens are estimated."""
+    """The stream broke, or went on without end: what had come is there, and its tokens are estimated."""
     UNKNOWN = "unknown"
 
 
@@ -137,9 +137,6 @@ class FailedCall(Value):
     provider_name: str = ""
     original_message: str = ""
     """What the provider said, capped."""
-    usage: Usage = Usage()
-    """What was paid for all the same, estimated: an answer that broke off."""
-    cost_usd: float | None = 0.0
 
 
 class Reply(Value):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.core.calls.exchange import FailedCall, Reply
+from orchestrator.core.calls.exchange import Reply
 from orchestrator.core.sprint import Tokens
 from orchestrator.core.value import Value, counted
 
@@ -27,15 +27,14 @@ class Amount:
 NOTHING = Amount()
 
 
-def amount_of(call: Reply | FailedCall) -> Amount:
-    """Returns what a call took; one without an answer is no paid call, but its tokens may be paid for."""
-    paid = isinstance(call, Reply) and call.paid
-    return Amount(int(paid), call.usage.input + call.usage.output, call.cost_usd or 0.0)
+def amount_of(reply: Reply) -> Amount:
+    """Returns what a call took."""
+    return Amount(int(reply.paid), reply.usage.input + reply.usage.output, reply.cost_usd or 0.0)
 
 
 def amount_in(data: Mapping[str, Any]) -> Amount | None:
     """Returns what a turn took by the data of the event that ends it; None for one that took nothing."""
-    if data.get("paid") is False or "cost_usd" not in data:  # a stand-in; a turn that failed in an older release
+    if data.get("paid") is False or "cost_usd" not in data:  # a stand-in; a turn that failed
         return None
     return Amount(int(bool(data.get("paid"))), data["input_tokens"] + data["output_tokens"], data["cost_usd"] or 0.0)
 
