@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from posixpath import basename
-from typing import Any
 
 import yaml
+from pydantic import Field, ValidationError
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.value import Value, suggest
+from orchestrator.core.value import Value
 
 SKILLS = "reviewer/skills/"
 """The names of these files begin so."""
@@ -18,26 +18,19 @@ MOST_CHARS = 4_000
 ROOM = 8_000
 """Characters of all skills in a prompt, 2,000 tokens: four or five of the packaged ones."""
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<front>.*?\n)---[ \t]*\n", re.DOTALL)
-_SEARCHED = 50_000
-"""Characters of one file's diff in which patterns are searched for: a longer one is hardly written by hand."""
-_FIELDS = ("name", "files", "content")
-_HUNK = re.compile(r"^@@.*$", re.MULTILINE)
 
 
 class Skill(Value):
-    """What to look for, and in which files: by their path or by what stands in them."""
+    """What to look for, and in which files."""
 
-    name: str
-    files: tuple[str, ...] = ()
+    name: str = Field(pattern=r"^\S.*$")
+    files: tuple[str, ...] = Field(min_length=1)
     """Patterns of whole paths, or of names where they hold no `/`; `*` stands for anything."""
-    content: tuple[str, ...] = ()
-    """Regular expressions that are searched for in the changed lines and those around them."""
-    text: str
+    text: str = Field(min_length=1, max_length=MOST_CHARS)
 
-    def concerns(self, path: str, text: str) -> bool:
+    def concerns(self, path: str) -> bool:
         """Returns whether it is for this file."""
-        named = any(fnmatchcase(path if "/" in one else basename(path), one) for one in self.files)
-        return named or any(re.search(one, text, re.MULTILINE) for one in self.content)
+        return any(fnmatchcase(path if "/" in one else basename(path), one) for one in self.files)
 
 
 def read_skills(texts: Mapping[str, str]) -> tuple[Skill, ...]:
@@ -62,11 +55,9 @@ def choose_skills(skills: Iterable[Skill], changes: Iterable[tuple[str, str]]) -
 
     The room goes to those that concern most of the change, so that one line of YAML does not take Python's place.
     """
-    given = tuple(skills)
-    read = [(path, len(diff), _lines(diff)) for path, diff in changes]
-    weights = {skill.name: sum(size for path, size, text in read if skill.concerns(path, text)) for skill in given}
+    given, read, room = tuple(skills), tuple(changes), ROOM
+    weights = {skill.name: sum(len(diff) for path, diff in read if skill.concerns(path)) for skill in given}
     chosen: set[str] = set()
-    room = ROOM
     for skill in sorted(given, key=lambda one: -weights[one.name]):
         if weights[skill.name] and len(skill.text) <= room:
             chosen.add(skill.name)
@@ -79,50 +70,19 @@ def render_skills(skills: Sequence[Skill]) -> str:
     return "\n\n".join(f"### {skill.name}\n\n{skill.text}" for skill in skills)
 
 
-def _lines(diff: str) -> str:
-    """Returns the lines that a file has after the change, as far as its diff shows them."""
-    _, *hunks = _HUNK.split(diff[:_SEARCHED])
-    lines = (line for hunk in hunks for line in hunk.split("\n")[1:])
-    return "\n".join(line[1:] for line in lines if line.startswith(("+", " ")))
-
-
 def _skill(file: str, text: str) -> Skill:
     match = FRONT_MATTER.match(text)
     if match is None:
-        raise _wrong(file, "it does not begin with front matter: a line `---`, name, files or content, a line `---`")
+        raise _wrong(file, "it does not begin with front matter: a line `---`, name and files, a line `---`")
     try:
         front = yaml.safe_load(match["front"])
-    except yaml.YAMLError as error:
-        how = 'put patterns into quotes, as in files: ["*.py"]'
-        raise _wrong(file, f"its front matter is not valid YAML; {how}") from error
-    if not isinstance(front, dict):
-        raise _wrong(file, "its front matter is no list of fields such as `name: Python`")
-    for field in front:
-        if field not in _FIELDS:
-            raise _wrong(file, f"{field}: there is no such field{suggest(str(field), _FIELDS)}")
-    name, body = front.get("name"), text[match.end() :].strip()
-    if not isinstance(name, str) or not name.strip() or "\n" in name.strip():
-        raise _wrong(file, "name: it must be a text of one line")
-    skill = Skill(
-        name=name.strip(), files=_texts(file, front, "files"), content=_texts(file, front, "content"), text=body
-    )
-    if not skill.files and not skill.content:
-        raise _wrong(file, "files: neither files nor content says which files it is for")
-    for pattern in skill.content:
-        try:
-            re.compile(pattern, re.MULTILINE)
-        except re.error as error:
-            raise _wrong(file, f"content: `{pattern}` is no regular expression: {error}") from error
-    if not body or len(body) > MOST_CHARS:
-        raise _wrong(file, f"its text has {len(body)} characters; it must have 1 to {MOST_CHARS}")
-    return skill
-
-
-def _texts(file: str, front: Mapping[Any, object], field: str) -> tuple[str, ...]:
-    value = front.get(field, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
-        raise _wrong(file, f'{field}: it must be a list of texts, as in {field}: ["…"]')
-    return tuple(value)
+        return Skill.model_validate({**front, "text": text[match.end() :].strip()})
+    except (yaml.YAMLError, TypeError) as error:
+        how = 'name: Python, and in a further line files: ["*.py"]'
+        raise _wrong(file, f"its front matter is not valid YAML with fields; write {how}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise _wrong(file, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
 def _wrong(file: str, problem: str) -> ConfigError:
