@@ -9,7 +9,7 @@ from orchestrator.analysis.stages import Library, choose, load_stage_prompts
 from orchestrator.core.analysis import StagePrompt
 from orchestrator.core.errors import ConfigError
 from orchestrator.settings import AnalysisSettings, packaged
-from tests.prompts.test_rules import said_twice
+from tests.prompts.test_packaged_texts import said_twice
 
 OURS = load_stage_prompts(packaged("system_prompts") / "library")
 FAMILIES = (
