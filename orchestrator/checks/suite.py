@@ -146,10 +146,14 @@ def _added(suite: TestSuite, before: str, story_id: str) -> TestSuite:
 
 
 def without_older(suite: TestSuite, before: str) -> TestSuite:
-    """Returns a suite in a file that was there: the tests that it held are not the story's."""
+    """Returns a suite in a file that was there: of the tests that it held, the story's are those that show a criterion.
+
+    They are those with a new row in their table, beside new tests as well as without any.
+    """
     older = names_of_tests(suite.test_file, before)
-    own = tuple(name for name in suite.expected_names if name not in older)
-    if not own:  # a row of a table: the story's are the tests that it names
+    named = {case.name for case in suite.test_cases if case.criterion}
+    own = tuple(name for name in suite.expected_names if name not in older or name in named)
+    if not own:
         own = tuple(case.name for case in suite.test_cases if case.name in suite.expected_names)
     if not own:
         return suite

@@ -112,7 +112,7 @@ class Shown:
 
     def _put_lines(self, address: str, text: str) -> str:
         """Shows the lines of a text that an address names; returns why they are not shown, or ""."""
-        (path, lines), there = split_lines(address), text.split("\n")
+        (path, lines), there = split_lines(address), text.removesuffix("\n").split("\n")
         if lines is None or lines.start > len(there):
             return f"`{address}` is not shown: the file has {len(there)} lines."
         around = range(lines.start - _AROUND, lines.stop + _AROUND) if len(lines) == 1 else lines

@@ -230,3 +230,50 @@ OLDER = "from a import A, B\nLIMIT = 3\n\n\n@mark\ndef test_a():\n    assert A =
 def test_what_a_file_holds_already_stays(older: str | None, text: str, fine: bool) -> None:
     suite = Suite(test_file="tests/test_a.py", test_content=text)
     assert (check_older(suite, older) == []) is fine
+
+
+SUMS = """@mark.parametrize(("one", "two"), [(1, 2), (2, 4)])
+def test_sums(one, two):
+    assert one + one == two
+
+
+def test_zero():
+    assert 0 + 0 == 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "cases", "own"),
+    [
+        (
+            SUMS + "\n\ndef test_new():\n    assert f()\n",
+            {"test_sums": "1, 2", "test_new": "3"},
+            ["test_sums", "test_new"],
+        ),
+        (SUMS, {"test_sums": "1, 2, 3"}, ["test_sums"]),
+        (SUMS, {"test_sums": ""}, ["test_sums"]),
+        (SUMS + "\n\ndef test_new():\n    assert f()\n", {"test_sums": "", "test_new": "3"}, ["test_new"]),
+        (SUMS + "\n\ndef test_new():\n    assert f()\n", {"test_new": "1, 2, 3"}, ["test_new"]),
+    ],
+    ids=[
+        "rows and a new test",
+        "rows alone",
+        "rows without a number",
+        "an older one is only named",
+        "a new test alone",
+    ],
+)
+def test_of_a_file_that_was_there_the_tests_that_show_a_criterion_count(
+    content: str, cases: dict[str, str], own: list[str]
+) -> None:
+    """Rows in a table beside a new test showed nothing: no test case named their criteria, it was said."""
+    value = {
+        "test_file": "tests/test_a.py",
+        "test_content": content,
+        "test_cases": [{"name": name, "criterion": criterion} for name, criterion in cases.items()],
+    }
+    suite, findings = read_suite(value, "US-001", covered={"tests/test_a.py": SUMS.replace(", (2, 4)", "")})
+    assert suite is not None
+    assert findings == []
+    assert list(suite.expected_names) == own
+    assert set(suite.older_names) == {"test_sums", "test_zero"} - {*own}

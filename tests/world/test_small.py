@@ -110,7 +110,10 @@ def test_an_address_of_lines_is_a_path_and_its_range(address: str, path: str, li
 
 
 async def test_of_a_long_file_the_lines_asked_for_are_shown() -> None:
-    texts = {"long.py": "\n".join(f"value_{number} = {number}" for number in range(1, 5001)), "short.py": "A = 1\n"}
+    texts = {
+        "long.py": "\n".join(f"value_{number} = {number}" for number in range(1, 5001)) + "\n",
+        "short.py": "A = 1\n",
+    }
 
     async def look(paths: Sequence[str]) -> Mapping[str, str]:
         return {path: texts[path] for path in paths if path in texts}
