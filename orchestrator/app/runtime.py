@@ -19,12 +19,12 @@ from orchestrator.core.event import Event, Level
 from orchestrator.core.history import SPENT
 from orchestrator.core.ports import Clock, Step
 from orchestrator.core.value import Value
-from orchestrator.engine.calls import CallsUnderWay
 from orchestrator.engine.database import make_tables
 from orchestrator.engine.dispatcher import Switchboard
 from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine
 from orchestrator.engine.durable_step import Services
 from orchestrator.engine.gates import POLL_S, GateKeeper
+from orchestrator.engine.progress import CallsUnderWay
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.files.disk import is_full
 from orchestrator.files.process import FULL, SystemClock, end_at_once

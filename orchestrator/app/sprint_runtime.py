@@ -29,8 +29,8 @@ from orchestrator.core.sprint import PLAN_READING, SprintRecord
 from orchestrator.core.story import BacklogContent, Story, told_of_closed
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, TRYING, BaseTrial, Tier, TriedBase
 from orchestrator.core.value import counted
-from orchestrator.engine.activities import Announcer, told_end
 from orchestrator.engine.durable import PLAN_WORKFLOW_NAME, WORKFLOW_NAME, Body
+from orchestrator.engine.progress import Announcer, told_end
 from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.prompts.render import PromptLibrary

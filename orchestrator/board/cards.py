@@ -2,13 +2,11 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
 from orchestrator.board.deliveries import iso
 from orchestrator.board.orders import list_sprint_orders
-from orchestrator.core.calls.progress import CALL_PROGRESS
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.story import waves
 from orchestrator.core.suite import BASE_TRIED
@@ -88,9 +86,6 @@ class Cards:
             doing = view.held[story]
         elif state == StoryStatus.PENDING:
             doing = "waits for others" if any(not one["done"] for one in needs) else view.paused or "waits for a slot"
-        elif last and last.name == CALL_PROGRESS:
-            lasts = timedelta(milliseconds=last.data.get("duration_ms", 0))
-            doing, since = last.message.removesuffix(f" ({lasts.total_seconds():.0f} s)"), last.time - lasts
         return {
             "sprint": view.record.sprint,
             "id": story,

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from orchestrator.cli.common import HEALINGS, cut, plain_line, safe, say, silence
 from orchestrator.cli.live_table import STYLES, LiveSprint, describe_answers, make_live
-from orchestrator.core.calls.progress import CALL_PROGRESS, CallProgress
+from orchestrator.core.calls.progress import CallProgress
 from orchestrator.core.command import Choice, Gate
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event, Level, json_line
@@ -125,8 +125,8 @@ class EventPrinter:
         if self._live is not None and event.sprint:
             self._sprint = self._sprint or LiveSprint(event.sprint, {}, began=event.time)
             self._sprint.add(event)
-        if event.level.rank < self._level.rank or (event.name == CALL_PROGRESS and self._live is not None):
-            return  # the table shows calls as they are
+        if event.level.rank < self._level.rank:
+            return
         if self._form == "json":
             self._print(json_line(event, self._cap, seq=seq))
             return

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from orchestrator.cli.common import cut, safe
-from orchestrator.core.calls.progress import CALL_PROGRESS, CallProgress
+from orchestrator.core.calls.progress import CallProgress
 from orchestrator.core.calls.spending import BudgetState, told_spent
 from orchestrator.core.command import CONTROL_GIVEN, CONTROL_SETTLED, GATE_OPENED, Gate
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event
@@ -203,7 +203,7 @@ class LiveSprint:
                 self._doing.pop(self._sprint, None)
         elif event.name == GATE_OPENED:
             self.wait(story, Gate.model_validate(event.data["gate"]))
-        elif event.name != CALL_PROGRESS and not (self._status.get(story) == WAITING and event.name in _OF_PEOPLE):
+        elif not (self._status.get(story) == WAITING and event.name in _OF_PEOPLE):
             self._doing[story] = event.message, event.time
             if event.name == FINISHED:
                 self._status[story] = str(event.data["status"])

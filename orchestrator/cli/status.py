@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -42,10 +42,6 @@ class _Waiting(AnswerValue):
     choices: tuple[str, ...]
 
 
-class _Call(AnswerValue):
-    duration_ms: int = 0
-
-
 class _Sprint(AnswerValue):
     sprint: str
     stories: tuple[_Story, ...]
@@ -59,7 +55,6 @@ class _Sprint(AnswerValue):
     held: dict[str, str] = Field(default_factory=dict)
     last: dict[str, str] = Field(default_factory=dict)
     last_at: dict[str, AwareDatetime | None] = Field(default_factory=dict)
-    calls_under_way: dict[str, _Call] = Field(default_factory=dict)
     needs: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     running_since: AwareDatetime | None = None
 
@@ -118,15 +113,12 @@ def _table(sprint: _Sprint, now: datetime) -> SprintTable:
     waiting = {one.story: one for one in sprint.waiting}
     rows = []
     for story in sprint.stories:
-        gate, call, at = waiting.get(story.id), sprint.calls_under_way.get(story.id), sprint.last_at.get(story.id)
+        gate, at = waiting.get(story.id), sprint.last_at.get(story.id)
         status = WAITING if gate else status_word(story.status, at_work=sprint.is_running)
         doing = sprint.held.get(story.id) or sprint.last.get(story.id, "")
         lasts = now - at if at and story.status is StoryStatus.EXECUTING else None
         if gate:
             doing = _choices(gate)
-        elif call and lasts is not None:
-            began = timedelta(milliseconds=call.duration_ms)
-            doing, lasts = doing.removesuffix(f" ({began.total_seconds():.0f} s)"), lasts + began
         elif story.status is StoryStatus.PENDING and not doing:
             needs = sprint.needs.get(story.id, ())
             doing = f"waits for {listed(needs, 3)}" if needs else "" if sprint.paused else "waits for a slot"
@@ -154,8 +146,7 @@ def _lines(sprint: _Sprint, url: str, now: datetime | None = None) -> dict[str, 
         gate = waiting.get(story.id)
         last = _asks(gate) if gate else cut(sprint.held.get(story.id) or sprint.last.get(story.id, ""))
         at = sprint.last_at.get(story.id)
-        is_call = story.id in sprint.calls_under_way  # which tells for how long
-        if now and at and story.status is StoryStatus.EXECUTING and not gate and at_work and not is_call:
+        if now and at and story.status is StoryStatus.EXECUTING and not gate and at_work:
             last = f"{last} (for {span(now - at)})"
         status = WAITING if gate else status_word(story.status, at_work=at_work)
         words = ": ".join(filter(None, (cut(story.title, TITLE), last)))

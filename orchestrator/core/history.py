@@ -11,7 +11,6 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from orchestrator.core.breakdown import ArchitecturalConflict
-from orchestrator.core.calls.progress import CALL_PROGRESS
 from orchestrator.core.calls.spending import PersonaSpending, amount_in
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Gate
 from orchestrator.core.errors import ConfigError
@@ -157,8 +156,8 @@ class StoryHistory:
             self._add_call(told)
 
     def _is_passing(self, name: str) -> bool:
-        """Returns whether nothing is left of an event when the next one comes, as of one that tells of the present."""
-        return name == CALL_PROGRESS or (self.keeps is not None and name not in self.keeps)
+        """Returns whether nothing is left of an event when the next one comes."""
+        return self.keeps is not None and name not in self.keeps
 
     def add_earlier(self, logged: Logged) -> None:
         """Takes in an event of an earlier generation, of which only its cost counts."""

@@ -15,10 +15,9 @@ from orchestrator.core.command import Gate, GateAnswer, Loop, Verdict, decided
 from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProcessEnded, ProviderError, WorkspaceError
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
 from orchestrator.core.ports import Clock, EventSink, TurnJournal
-from orchestrator.engine.activities import SLOW_S, Announcer, told_end
-from orchestrator.engine.calls import CallsUnderWay
 from orchestrator.engine.dispatcher import OPEN, Tickets
 from orchestrator.engine.gates import GateKeeper
+from orchestrator.engine.progress import SLOW_S, Announcer, CallsUnderWay, told_end
 from orchestrator.engine.step_results import Results, pack, unpack
 from orchestrator.engine.turns import TurnTaker, final, nobody_told, passing, spent
 
@@ -122,9 +121,7 @@ class DurableStep:
 
         async def recorded(step: int) -> dict[str, Any]:
             try:
-                async with self._services.calls.follow(
-                    prompt.key, self._services.sink, f"{self._workflow_id}:call:{step}", self._here
-                ):
+                with self._services.calls.follow(prompt.key):
                     reply = await self._services.turns.take(
                         self._journal, step, prompt, self._ticket,
                         partial(self._tell_retries, prompt),

@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from orchestrator.core.calls.progress import CALL_PROGRESS
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Choice, Gate
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
@@ -124,11 +123,6 @@ def _state_json(view: SprintView) -> dict[str, Any]:
         "budgets": [one.model_dump() for one in view.budgets],
         "held": view.held,
         "last": {story: told.message if told else view.histories[story].pruned for story, told in last.items()},
-        "calls_under_way": {
-            story: {"persona": told.persona, "task": told.task, **told.data}
-            for story, told in last.items()
-            if told is not None and told.name == CALL_PROGRESS and (view.running_pid or view.running_on)
-        },
         "needs": {
             story: needs
             for story, history in view.histories.items()

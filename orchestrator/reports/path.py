@@ -7,7 +7,6 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Any
 
-from orchestrator.core.calls.progress import CALL_PROGRESS
 from orchestrator.core.command import CONTROL_SETTLED, GATE_ANSWERED, GATE_OPENED, GATE_SETTLED, Choice, Loop, Verdict
 from orchestrator.core.event import ACTIVITY_BEGUN, Event, Level
 from orchestrator.core.history import CONFLICT, FINISHED, STARTED, StoryHistory
@@ -395,9 +394,6 @@ def _with_now(
     if not running:
         text = "nobody works on it: the command that began the sprint goes on"
         return (*steps, PathStep(time=events[-1].time, mark=Mark.NOW, text=text))
-    if events[-1].name == CALL_PROGRESS:
-        began = events[-1].time - timedelta(milliseconds=events[-1].data.get("duration_ms", 0))
-        return (*steps, PathStep(time=began, mark=Mark.NOW, text=events[-1].message))
     asked = [event for event in events if event.name == "turn_started" or event.name in _ENDED]
     open_turn = asked[-1] if asked and asked[-1].name not in _ENDED else None
     last = open_turn or events[-1]

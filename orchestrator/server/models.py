@@ -43,21 +43,6 @@ class Waiting(Value):
     choices: tuple[Choice, ...]
 
 
-class CallShown(Value):
-    """A call of a model that lasts, as it was told last."""
-
-    persona: str
-    task: str | None
-    purpose: str
-    waits: bool
-    """Whether it is not sent yet: it waits for a slot, the service's limits, or the next try."""
-    tokens: int
-    """Of the answer so far, estimated."""
-    tokens_per_s: int
-    duration_ms: int
-    """Since it was wanted."""
-
-
 class SprintShown(SprintReport):
     """A sprint as `status --json` prints it: the object of report.json, who works on it, who waits for a person."""
 
@@ -80,8 +65,6 @@ class SprintShown(SprintReport):
     """When the process that works on it began to; null while none does."""
     last: dict[str, str]
     """Story → its latest event."""
-    calls_under_way: dict[str, CallShown]
-    """Story → its call that lasts; told every 20 seconds."""
     last_at: dict[str, datetime | None]
     """Story → when that was."""
 

@@ -11,7 +11,6 @@ import pytest
 from orchestrator.cli.common import say
 from orchestrator.cli.console import EventPrinter
 from orchestrator.cli.status import _lines, _parse
-from orchestrator.core.calls.progress import CALL_PROGRESS
 from orchestrator.core.event import Event, Level
 from orchestrator.settings import load
 
@@ -51,17 +50,17 @@ def test_a_closed_stderr_changes_no_exit_code(unread: TextIO, monkeypatch: pytes
 
 
 def test_the_plain_lines_are_the_same_where_a_service_colours_its_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """FORCE_COLOR makes a terminal of a file: no table is drawn into it, and a call that lasts is told."""
+    """FORCE_COLOR makes a terminal of a file: no table is drawn into it."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     with EventPrinter(load(None, ())[0], form="plain", stream=(stream := io.StringIO())) as printer:
         printer.event(event(1, name="activity_begun", message="running the whole suite"))
-        printer.event(event(1, name=CALL_PROGRESS, message="alex answers"))
+        printer.event(event(1, name="turn_started", message="alex is asked"))
         printer.event(event(1).model_copy(update={"level": Level.ERROR, "message": "no room"}))
     shown = stream.getvalue().splitlines()
     assert shown == [
         "00:00:00  A-1         running the whole suite",
-        "00:00:00  A-1         alex answers",
+        "00:00:00  A-1         alex is asked",
         "\x1b[31m00:00:00  A-1         no room\x1b[0m",
     ]
 
@@ -91,8 +90,6 @@ def test_status_on_a_terminal_tells_how_long_a_story_has_been_at_it() -> None:
         "installing flask (for 42 s)",
         "B is done",
     ]
-    calling = _parse({**told, "calls_under_way": {"A": {"tokens": 7}}}, "")
-    assert str(_lines(calling, "", now)["A"]).endswith("installing flask"), "what is told of a call has its time in it"
     assert str(_lines(sprint, "")["A"]).endswith("installing flask"), (
         "lines that are followed change with the work alone"
     )

@@ -67,7 +67,7 @@ def test_status_tells_every_story_in_words_and_as_the_report(invoke: Invoke, pla
     assert (report.pop("running_pid"), report.pop("running_on")) == (None, "")
     assert report.pop("waiting") == []
     assert (report.pop("paused"), report.pop("held"), report.pop("begun_by")) == ("", {}, "run")
-    assert report.pop("calls_under_way") == report.pop("needs") == {}
+    assert report.pop("needs") == {}
     assert report.pop("running_since") is None
     assert report.pop("backlog").endswith("b.csv")
     assert report.pop("last")["US-1"] == "US-1 is done"

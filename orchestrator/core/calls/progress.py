@@ -1,4 +1,4 @@
-"""How far a call of a model is while it is under way. Who makes it sets it; terminals and the log show it.
+"""How far a call of a model is while it is under way. Who makes it sets it; terminals show it.
 
 It is found in the context of the task that asks, because a provider does not know for whom it works.
 """
@@ -9,9 +9,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from orchestrator.core.calls.exchange import TurnKey
-
-CALL_PROGRESS = "call_progress"
-"""Name of the event on a call that lasts."""
 
 
 @dataclass(eq=False)

@@ -1,9 +1,12 @@
-"""Activities that last are announced, with their end; what is over at once is not worth a line."""
+"""What is under way: calls of models, for terminals, and activities, which are announced when they last."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from orchestrator.core.calls.exchange import TurnKey
+from orchestrator.core.calls.progress import CallProgress, following
 
 SLOW_S = 2.0
 """Seconds after which an activity is announced: nobody waits longer than 5 s without a word."""
@@ -15,6 +18,27 @@ Announce = Callable[[str, float | None], Awaitable[None]]
 def told_end(what: str, seconds: float) -> str:
     """Returns the end of an activity for people."""
     return f"{what}: done after {seconds:.0f} s"
+
+
+class CallsUnderWay:
+    """The calls of a process. Iterating gives those of this moment; also in another thread."""
+
+    def __init__(self) -> None:
+        self._calls: dict[CallProgress, None] = {}
+
+    def __iter__(self) -> Iterator[CallProgress]:
+        return iter(tuple(self._calls))
+
+    @contextmanager
+    def follow(self, key: TurnKey) -> Iterator[None]:
+        """The block is one request."""
+        progress = CallProgress(key, time.monotonic())
+        self._calls[progress] = None
+        try:
+            with following(progress):
+                yield
+        finally:
+            del self._calls[progress]
 
 
 class Announcer:
