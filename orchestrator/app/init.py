@@ -2,26 +2,32 @@
 
 import asyncio
 import csv
+import io
+import json
+import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from orchestrator.app.plan_files import project_files, read_texts, write_new
 from orchestrator.app.runners import project_runner, sandbox_for
 from orchestrator.app.trust import give_trust
+from orchestrator.code.parsers import parse_json, parse_toml
+from orchestrator.core.contract import Surface
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.paths import is_test_file
 from orchestrator.core.suite import TestReport
-from orchestrator.core.value import counted
+from orchestrator.core.value import counted, listed, printable, shortened
 from orchestrator.environments.interpreters import installed
 from orchestrator.environments.proposal import is_read, propose, section
 from orchestrator.git.command import run_git
 from orchestrator.providers.routing import keys_there
 from orchestrator.settings import Environment, Settings, packaged
-from orchestrator.sprint.proposal import configuration, foundation_backlog, look
 from orchestrator.story.project_scan import build_surface, scan_paths
-from orchestrator.test_runners.choice import RUNNERS
 
 CONFIG, BACKLOG, TEAM = "config.yaml", "backlog.csv", "team.jsonl"
 # In a repository no scripted team is proposed: it would build the example.
@@ -94,11 +100,10 @@ async def _proposed(
     # A name that does not print would break the proposed CSV.
     surface = build_surface("", tuple(path for path in files if path.isprintable()), texts)
     name = (await asyncio.to_thread(folder.resolve)).name
-    found = look(name, surface, texts, RUNNERS)
+    facts = _look(surface.files, texts)
     templates = await asyncio.to_thread(_packaged)
     header = next(csv.reader([templates[BACKLOG].split("\n", 1)[0]]))
-    facts = {"vision": found.vision, "wireframes": found.wireframes, "test runner": found.runner}
-    told = [f"{what}: {value}" for what, value in facts.items() if value]
+    told = [f"{what}: {facts[key]}" for key, what in _TOLD.items() if key in facts]
     told += [counted(len(surface.dependencies), "package")] if surface.dependencies else []
     setups = propose(await asyncio.to_thread(read_texts, folder, filter(is_read, files)))
     commands = [f"{line.text}  ({line.source})" for line in setups.commands]
@@ -106,10 +111,95 @@ async def _proposed(
     python = await asyncio.to_thread(installed, variables.get("PATH", "")) if setups.python else ()
     environment = section(setups, [str(one.number) for one in python if one.usable], take=taken)
     proposal = {
-        CONFIG: configuration(templates[CONFIG].replace(_SCRIPT, _NO_SCRIPT), found) + environment,
-        BACKLOG: foundation_backlog(header, found, surface),
+        CONFIG: _configuration(templates[CONFIG].replace(_SCRIPT, _NO_SCRIPT), facts) + environment,
+        BACKLOG: _backlog(header, facts.get("name") or name, surface),
     }
     return proposal, tuple(told)
+
+
+VISIONS = (
+    *("vision.md", "docs/vision.md", "doc/vision.md", "product.md", "docs/product.md"),
+    *("readme.md", "readme.rst", "readme.txt", "readme", "docs/readme.md", "docs/index.md"),
+)
+"""Files that describe a product, best first, in lower case."""
+_TOLD = {"vision": "vision", "wireframes": "wireframes", "command": "test runner"}
+"""Setting of the configuration → what it is for people."""
+_CELL, _LISTED = 1500, 20
+"""Characters of a cell, and names in it."""
+
+
+def _look(files: Sequence[str], texts: Mapping[str, str]) -> dict[str, str]:
+    """Returns what a repository says of itself: its name, values of settings, and package.json's own test script."""
+    by_name = {path.lower(): path for path in reversed(files)}
+    package, project = (_read(parse, texts.get(name, "")) for name, parse in _MANIFESTS.items())
+    folders = {parent for path in files if (parent := PurePosixPath(path).parent).name.lower().startswith("wireframe")}
+    script = shortened(str(_table(package, "scripts").get("test") or ""), 120)
+    tests = [path for path in files if is_test_file(path)]
+    kinds = {"pytest" for path in tests if path.endswith(".py")}
+    others = {"" for path in tests if re.search(r"\.[cm]?[jt]sx?$", path)}
+    kinds |= {"node"} if "node --test" in script else others
+    found = {
+        "name": shortened(str(_table(project, "project").get("name") or package.get("name") or ""), 80),
+        "vision": next((by_name[path] for path in VISIONS if path in by_name), ""),
+        "wireframes": min(map(str, folders), key=lambda path: (path.count("/"), path), default=""),
+        "command": kinds.pop() if len(kinds) == 1 else "",
+        "script": script,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+_MANIFESTS: Mapping[str, Callable[[str], Any]] = {"package.json": parse_json, "pyproject.toml": parse_toml}
+
+
+def _read(parse: Callable[[str], Any], text: str) -> Mapping[str, Any]:
+    try:
+        value = parse(text)
+    except (ValueError, RecursionError):  # an invalid manifest proposes nothing
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _table(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    inner = value.get(name)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _configuration(template: str, facts: Mapping[str, str]) -> str:
+    """Returns the template with the facts filled in."""
+    lines = {name: f"{json.dumps(facts[name], ensure_ascii=False)}  # found here" for name in _TOLD if name in facts}
+    if "command" not in facts and "script" in facts:
+        lines["command"] = f"null  # package.json says: {facts['script']}"
+    return "".join(
+        f"  {name}: {lines.pop(name)}\n" if (name := line.partition(":")[0].strip()) in lines else line
+        for line in template.splitlines(keepends=True)
+    )
+
+
+def _backlog(header: Sequence[str], name: str, surface: Surface) -> str:
+    """Returns a CSV backlog with one row, NFR-001, that describes the project's foundation; unknown cells are empty."""
+    tests = any(map(is_test_file, surface.files))
+    folders = Counter(f"{path.split('/', 1)[0]}/" if "/" in path else "the top folder" for path in surface.files)
+    most = sorted(folders.items(), key=lambda one: (-one[1], one[0]))[:8]
+    row = {
+        "Story_ID": "NFR-001",
+        "Title": f"What {name} stands on",
+        "User_Story": f"As a developer, I want new work to keep to what {name} is built on so that it fits in.",
+        "Functional_Requirements": "; ".join(f"{count} files in {folder}" for folder, count in most),
+        "Integrations": listed(surface.dependencies, _LISTED),
+        "Dependencies": "None (foundational)",
+        "Constraints": "; ".join(filter(None, (surface.runtime, "What is there keeps working"))),
+        "Acceptance_Criteria": f"1. {'The tests that are there pass unchanged' if tests else 'A first test passes'}; "
+        "2. docs/conventions.md says where code and tests go, how they are named and how the tests are run",
+        "Priority": "Critical",
+        "Status": "Backlog",
+        "Notes": f"Proposed by `orchestrator init` from {len(surface.files)} files: correct it and add your stories. "
+        "Nothing to do here? Write completed into Execution_Status",
+    }
+    out = io.StringIO()
+    writer = csv.DictWriter(out, header, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerow({column: printable(shortened(text, _CELL), keep="") for column, text in row.items()})
+    return out.getvalue()
 
 
 EXAMPLE = "library"
