@@ -30,11 +30,11 @@ from orchestrator.core.command import (
 )
 from orchestrator.core.errors import ConfigError, RequestRefused, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.core.event import Event
-from orchestrator.core.history import FINISHED, conflict_of, expect_kept, fold
+from orchestrator.core.history import FINISHED, conflict_of, fold
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.ports import Clock
 from orchestrator.core.secrets import secrets_of
-from orchestrator.core.sprint import BroughtPlan, Replan, SprintRecord, StoryOutcome, StoryStatus
+from orchestrator.core.sprint import BroughtPlan, Replan, SprintRecord, StoryOutcome
 from orchestrator.files.process import SystemClock
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.records.histories import event_url, read_numbered_events
@@ -44,7 +44,7 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.command_handler import CommandHandler
 from orchestrator.sprint.gate_answers import answered_first, expect_choice, kept_comment, open_gate, settled
 from orchestrator.sprint.plan_edit import read_edit, read_markdown
-from orchestrator.sprint.slots import Slots, cleared_cells
+from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.state import Board, CircuitBreaker, SprintState
 from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.event_table import usable
@@ -181,10 +181,6 @@ class SprintCommands:
         await asyncio.to_thread(self._folder.find_format)
         record = await asyncio.to_thread(self._record, sprint, story)
         order = Order(id=uuid.uuid4().hex[:12], verb=given.verb, story=story, by=given.by, comment=comment)
-        if record.pruned is not None:
-            if order.verb is not Verb.RESET:
-                expect_kept(record)
-            return await asyncio.to_thread(self._free_rows, record, order)
         if order.verb is not Verb.REPLAN:  # a comment to the architect is kept whole
             order = order.model_copy(update={"comment": order.brief})
         async with self._log() as sink:
@@ -328,15 +324,6 @@ class SprintCommands:
             "message": late or f"{story}: {settled(gate, counted)}",
         }
 
-    def _free_rows(self, record: SprintRecord, order: Order) -> Settled:
-        """Frees the rows of a pruned sprint for another one: nothing else of it is left to reset."""
-        stories = record.story_ids if order.story is None else (order.story,)
-        done = {story for story in stories if record.pruned and record.pruned.statuses.get(story) is StoryStatus.DONE}
-        backlog = open_backlog(Path(record.backlog), self._settings, self._folder)
-        warning = backlog.write(cleared_cells(record, stories, done, whole=True))
-        message = f"rows of the pruned sprint {record.sprint} are free again: {', '.join(stories)}"
-        return _warned(Settled(order="", done=True, message=message, stories=stories), [warning] if warning else [])
-
     async def _settled(self, record: SprintRecord, order: Order, sink: EventStore) -> Settled:
         until, warnings = time.monotonic() + self._wait_s, list[str]()
         name = f"{record.sprint}{CONTROL_MARK}{order.id}:settled"
@@ -365,7 +352,6 @@ class SprintCommands:
             record = await asyncio.to_thread(self._folder.record, sprint)
             if record is None:
                 raise ConfigError(f"the record of sprint {sprint} is gone")
-            expect_kept(record)  # it may have been pruned since the order was given
             events = await asyncio.to_thread(read_numbered_events, self._environment, self._folder, record)
             workspace = workspace_of(self._folder, record, (lock.fd,), kept=True)
             board = Board(sprint)

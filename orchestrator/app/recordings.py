@@ -21,7 +21,6 @@ from orchestrator.core.calls.exchange import ErrorKind, ScriptEntry, TurnKey, Us
 from orchestrator.core.command import GATE_ANSWERED, GateAnswer
 from orchestrator.core.errors import BacklogError, ConfigError, concerns_all
 from orchestrator.core.event import Event
-from orchestrator.core.history import expect_kept
 from orchestrator.core.secrets import redact, redacted, secrets_of
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import Story
@@ -98,7 +97,6 @@ async def save_recording(
     await asyncio.to_thread(expect_place, folder)
     state = StateFolder.of(environment)
     record = (await asyncio.to_thread(Reader(environment).sprint, sprint)).record
-    expect_kept(record)
     secrets = await asyncio.to_thread(known_secrets, environment, Path(record.repo))
     secrets = (*secrets, *secrets_of(settings.environment.env))
     found: list[str] = []

@@ -11,10 +11,7 @@ from orchestrator.backlogs.files import open_backlog
 from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.finding import blocking
-from orchestrator.core.history import (
-    StoryHistory,
-    expect_kept,
-)
+from orchestrator.core.history import StoryHistory
 from orchestrator.core.ports import Clock
 from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent
@@ -76,7 +73,6 @@ def find_resumable_sprint(
     if options.sprint is not None:
         record = folder.record(options.sprint)
         if record is not None and not record.cleared:
-            expect_kept(record)
             _same(record, options, repo)
         if record is not None and record.executor and not record.cleared:
             raise ConfigError(f"sprint {record.sprint} is the daemon's; `orchestrator serve` resumes it")
@@ -110,7 +106,13 @@ def make_sprint_record(
     if options.sprint in elsewhere:
         told = f"the database of DATABASE_URL holds a sprint {options.sprint} of another state folder"
         raise ConfigError(f"{told}; give it another id")
-    taken = {record.sprint for record in folder.records() if not record.cleared} | set(elsewhere)
+    over = {record.sprint for record in folder.records(pruned=True)}
+    if options.sprint in over:
+        raise ConfigError(
+            f"sprint {options.sprint} is over and was pruned: its result branch, and its report "
+            f"(reports/{options.sprint}/report.md in the state folder), are left; give the new one another id"
+        )
+    taken = {record.sprint for record in folder.records() if not record.cleared} | set(elsewhere) | over
     selection = select(
         content, sprint=options.sprint, stories=options.stories, taken_sprints=taken, strict=options.strict
     )

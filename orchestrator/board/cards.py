@@ -58,7 +58,6 @@ class Cards:
             "running_since": iso(began_at(view)) if view.is_running else "",
             "started_at": view.record.started_at.isoformat(),
             "ended_at": iso(max(ends, default=None)) if is_over else "",
-            "pruned": view.record.pruned is not None,
             "paused": "" if is_over else view.paused,
             "base": _base(view),
             "result": view.record.result_branch if counts[StoryStatus.DONE.value] else "",
@@ -79,7 +78,7 @@ class Cards:
         view, history, state = self.view, self.view.histories[story], self.state(story)
         needs = [{"id": one, "done": self._is_done(one)} for one in view.record.needs.get(story, ())]
         last, gate = history.last, history.waits_for
-        doing, since = (last.message, last.time) if last else (history.pruned, None)
+        doing, since = (last.message, last.time) if last else ("", None)
         if gate:
             doing, since = gate.reason, gate.opened_at
         elif view.held.get(story):

@@ -42,8 +42,6 @@ def _idle(is_paused: bool, others_are: bool = False) -> set[Verb]:
 
 
 def _list_orders(view: SprintView, story: str | None, left_out: set[Verb]) -> list[dict[str, Any]]:
-    if view.record.pruned is not None:
-        left_out = set(Verb) - {Verb.RESET}
     status = {name: history.status for name, history in view.histories.items()}
     blocked_by = {name: history.outcome.blocked_by for name, history in view.histories.items() if history.outcome}
     told = []
@@ -65,8 +63,6 @@ def _warn(view: SprintView, order: Order, decision: Decision) -> str:
         return ""
     whom = order.story or f"sprint {view.record.sprint}"
     others = _others(order, decision) if order.story or order.verb is Verb.RESET else ""  # the rest names them itself
-    if view.record.pruned is not None:
-        return f"The rows of {whom} are free for another sprint then. What is left of this one stays."
     if order.verb is Verb.CANCEL:
         waiting = _dependents(view, decision.stories)
         blocked = f" Blocked by that: {listed(waiting, _NAMED)}." if waiting else ""

@@ -95,7 +95,6 @@ class StoryPage:
             "state": Cards(self._whole).state(self._story),
             "is_running": self._view.is_running,
             "begun_by": begun_by(record),
-            "pruned": f"{record.pruned.at:%Y-%m-%d}" if record.pruned else "",
             "started": iso(history.started),
             "finished": iso(history.finished),
             "lasts_s": history.duration_s,

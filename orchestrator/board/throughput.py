@@ -129,7 +129,6 @@ def _row(one: SprintFigures, running: Set[str]) -> dict[str, Any]:
         "sprint": record.sprint,
         "backlog": record.backlog.rsplit("/", 1)[-1],
         "state": state,
-        "pruned": record.pruned is not None,
         "counts": {status.value: one.counts[status.value] for status in StoryStatus if one.counts[status.value]},
         "total": one.counts.total(),
         "done": one.done,

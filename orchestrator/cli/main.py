@@ -36,7 +36,7 @@ resume    commands     Resume a sprint or a story that was paused.
 cancel    commands     Cancel a story or a whole sprint: it ends as cancelled, what depends on it as blocked.
 retry     commands     Run again a story that ended without being done, and what it had blocked.
 reset     commands     Delete the branches of a story or a sprint and clear its cells.
-prune     maintenance  Delete what is kept of finished sprints and analyses.
+prune     maintenance  Delete finished sprints and analyses that are older than retention.days.
 extract   extract      Extract the value from a model's answer; exit 0: whole, 3: truncated, 4: refused.
 apply     apply        Check an action plan, show its changes, ask, and apply it to a folder: all files or none.
 analyse   analyse      Analyse a repository stage by stage.

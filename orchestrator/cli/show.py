@@ -161,8 +161,6 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     if shown["prompts"]:
         lines.append("prompts " + ", ".join(f"{one['name']} {one['version']}" for one in shown["prompts"]))
     lines += [*format_question(shown), *_decision_lines(shown)]
-    if shown["pruned"]:
-        lines += ["", f"Pruned on {shown['pruned'][:10]}: its plan, its contract and its events are gone."]
     lines += ["", *_plan_lines(shown), "", "Contract:", f"  {_contract_line(shown)}", "", "Findings:"]
     nothing = "  none" if StoryStatus(shown["status"]).final else "  none so far"
     lines += [line for finding in shown["findings"] for line in _finding_lines(finding)] or [nothing]

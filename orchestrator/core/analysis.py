@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from orchestrator.core.finding import Finding
-from orchestrator.core.sprint import Pruning, Tokens
+from orchestrator.core.sprint import Tokens
 from orchestrator.core.value import Value
 
 
@@ -168,8 +168,6 @@ class AnalysisRecord(Value):
     """Whether stand-ins answer in place of a model."""
     finished: bool = False
     """Whether every stage answered and the plan was written."""
-    pruned: Pruning | None = None
-    """Set once everything but this record is given up."""
     started_at: datetime
 
     def workflow_id(self, stage: str) -> str:

@@ -307,5 +307,3 @@ class PruneBody(Value):
     """Say what would go and how much it frees."""
     days: Annotated[float, Field(gt=0, le=MOST_DAYS)] | None = None
     """In place of `retention.days`; null: never by age."""
-    max_mb: Annotated[int, Field(ge=1), WHOLE] | None = None
-    """In place of `retention.max_mb`; null: no limit."""

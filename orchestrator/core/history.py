@@ -13,16 +13,12 @@ from typing import Any, NamedTuple
 from orchestrator.core.breakdown import ArchitecturalConflict
 from orchestrator.core.calls.spending import PersonaSpending, amount_in
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Gate
-from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding, major
 from orchestrator.core.sprint import (
     PLAN_READING,
-    Pruning,
     SprintRecord,
-    SprintReport,
     StoryOutcome,
-    StoryReport,
     StoryStatus,
     Tokens,
 )
@@ -91,8 +87,6 @@ class StoryHistory:
     """The same calls by persona."""
     criteria: tuple[str, ...] | None = None
     """The acceptance criteria that the story began with; None before, and for a log that does not tell."""
-    pruned: str = ""
-    """What is said of a pruned story, whose events are deleted."""
     keeps: Collection[str] | None = None
     """Names of the events that are kept besides the last one; None: all are kept."""
     _kept: list[tuple[str, str]] = field(default_factory=list)
@@ -109,7 +103,7 @@ class StoryHistory:
 
     @property
     def last(self) -> Event | None:
-        """The last event; None before the first, and for what was pruned."""
+        """The last event; None before the first."""
         return event_of(self._kept[-1][1]) if self._kept else None
 
     @property
@@ -294,47 +288,4 @@ def kept_open(reason: str, status: StoryStatus) -> Finding:
         "sprint.paused",
         f"{begun}: the sprint paused: {reason}",
         fix="remove the cause, then give the same command again: it resumes this story",
-    )
-
-
-def expect_kept(record: SprintRecord) -> None:
-    """Raises ConfigError for a sprint that was pruned, of which only record, report and result branch are left."""
-    if record.pruned is not None:
-        raise ConfigError(
-            f"sprint {record.sprint} is over and was pruned on {record.pruned.at:%Y-%m-%d}: its report "
-            f"(reports/{record.sprint}/report.md in the state folder) and its result branch are left; "
-            "`orchestrator reset STORY` frees a row of it for another sprint"
-        )
-
-
-def kept_histories(record: SprintRecord, pruning: Pruning, report: SprintReport | None) -> dict[str, StoryHistory]:
-    """Story id → its outcome and what it cost, without events or times; without a report how it had ended."""
-    told = {story.id: story for story in report.stories} if report else {}
-    said = f"pruned on {pruning.at:%Y-%m-%d}; its report is kept"
-    return {story: _history(story, told.get(story), pruning, said) for story in record.story_ids}
-
-
-def _history(story: str, told: StoryReport | None, pruning: Pruning, said: str) -> StoryHistory:
-    if told is None:
-        status = pruning.statuses.get(story, StoryStatus.FAILED)
-        return StoryHistory(outcome=StoryOutcome(id=story, status=status), pruned=said)
-    outcome = StoryOutcome(
-        id=story,
-        status=told.status,
-        attempts=told.attempts,
-        tasks=told.tasks,
-        tests=told.tests,
-        findings=told.findings,
-        branch=told.branch,
-        commit=told.commit,
-        changed=told.changed,
-    )
-    return StoryHistory(
-        outcome=outcome,
-        calls=told.calls,
-        earlier_calls=told.earlier_calls,
-        looks=told.looks,
-        tokens=told.tokens,
-        cost_usd=told.cost_usd,
-        pruned=said,
     )

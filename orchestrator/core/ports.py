@@ -448,9 +448,6 @@ class CommitStore(Protocol):
     def delete(self, sprint: str) -> None:
         """Deletes all packs and refs of a sprint, and the bases of its repository when no other sprint needs them."""
 
-    def size(self, sprint: str) -> int:
-        """Returns how many bytes `delete` would free."""
-
 
 class Backlog(Protocol):
     """One backlog file: read, and written by one task only (docs/development/decisions.md#backlog-writer)."""

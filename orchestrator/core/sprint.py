@@ -47,42 +47,16 @@ class TaskStatus(StrEnum):
     """No delivery was accepted, or its command failed: nothing of it was committed."""
 
 
-SPRINT_PRUNED, ANALYSIS_PRUNED = "sprint_pruned", "analysis_pruned"
-"""The events that remain of a log that was pruned."""
-
-
-class Pruning(Value):
-    """That everything but record, report and result branch of a sprint, or of an analysis, was removed."""
-
-    at: datetime
-    """When it started; from then on only record and report count."""
-    done: bool = False
-    """False while something may be left to remove; the next pruning continues."""
-    statuses: dict[str, StoryStatus] = Field(default_factory=dict)
-    """How each story had ended, should the report be lost; empty for an analysis."""
-
-
-class Why(StrEnum):
-    """Why something goes."""
-
-    AGE = "age"
-    SIZE = "size"
-    CUT_SHORT = "cut_short"
-    """An earlier pruning of it was killed."""
-    TREES = "trees"
-    """It stays; only worktrees and environments are deleted, which a finished sprint does not need."""
-
-
 class Gone(Value):
-    """One sprint or analysis of which something went, or would go."""
+    """One sprint or analysis that went, or would go."""
 
     name: str
     kind: str
     """sprint or analysis."""
-    why: Why
     ended: datetime | None
+    """None where an earlier look began to delete it."""
     freed_bytes: int
-    """About so many: its files, events and engine rows."""
+    """About so many: its files."""
 
 
 class Pruned(Value):
@@ -92,10 +66,6 @@ class Pruned(Value):
     gone: tuple[Gone, ...]
     skipped: tuple[str, ...] = ()
     """Skipped because a process works on it."""
-    size_bytes: int | None = None
-    """Of the state folder in the end (of a dry run: as it is), where `retention.max_mb` asks for it."""
-    over: bool = False
-    """Whether that is more than `retention.max_mb`, though nothing else is finished."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -127,7 +97,7 @@ class BroughtPlan(Value):
 
 class SprintRecord(Value):
     """What a sprint was started with; only `generations` and `replans` change later, by `reset` and `replan`, and
-    `plans` of stories that have not started; in the end it may be `pruned`."""
+    `plans` of stories that have not started."""
 
     sprint: str
     backlog: str
@@ -159,8 +129,6 @@ class SprintRecord(Value):
     """Story → a person's plan for it; frozen when the story starts."""
     cleared: bool = False
     """True after a reset of the whole sprint: the next start selects again and keeps only the generations."""
-    pruned: Pruning | None = None
-    """Set once everything but record, report and result branch is given up: the sprint is over for good."""
     started_at: datetime
     executor: str = ""
     """Who works on it: the executor id of a daemon; empty: the command `run`."""

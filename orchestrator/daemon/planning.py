@@ -18,7 +18,7 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import RunOptions, ServeOptions
 from orchestrator.storage.leases import NEW, NEW_S, Lease
 from orchestrator.storage.locks import SprintLock
-from orchestrator.storage.state_folder import StateFolder
+from orchestrator.storage.state_folder import PRUNED, StateFolder
 
 
 class Planner:
@@ -27,7 +27,7 @@ class Planner:
     def __init__(self, asked: ServeOptions, environment: Environment, folder: StateFolder, clock: Clock) -> None:
         self._asked, self._environment, self._folder, self._clock = asked, environment, folder, clock
         self._watched: dict[Path, Watched] = {}
-        self._records: dict[str, tuple[tuple[int, int, int], SprintRecord]] = {}
+        self._records: dict[Path, tuple[tuple[int, int, int], SprintRecord]] = {}
         self._finished: dict[str, SprintRecord] = {}
         self._waiting: dict[Path, tuple[str, ...]] = {}
         """Backlog → its rows that no sprint had taken at the last look: counted there, not for each who asks."""
@@ -37,7 +37,7 @@ class Planner:
         self.masked: Callable[[BacklogContent], BacklogContent] = lambda read: read
         """Takes the secrets out of a backlog."""
         self.known: list[SprintRecord] = []
-        """Every sprint of the state folder, oldest first, those that were reset as a whole left out."""
+        """Every sprint of the state folder, pruned ones included, those that were reset as a whole left out."""
         self.own: list[SprintRecord] = []
         """Those of this daemon; what `run` began is left to it."""
 
@@ -57,7 +57,8 @@ class Planner:
     def _look_at_records(self) -> None:
         self._folder.refresh()
         self.known = [record for record in self._read_records() if not record.cleared]
-        self.own = [record for record in self.known if self._is_own(record)]
+        pruned = {path.parent.name for path in self._records if path.name == PRUNED}
+        self.own = [record for record in self.known if self._is_own(record) and record.sprint not in pruned]
         self._count()
 
     def _count(self) -> None:
@@ -73,20 +74,20 @@ class Planner:
     def _read_records(self) -> list[SprintRecord]:
         """Returns every record, read again only where its file is another one."""
         known, self._records, self.broken = self._records, {}, {}
-        for path in (self._folder.home / "sprints").glob("*/sprint.json"):
-            name = path.parent.name
-            before = known.get(name)
+        sprints = self._folder.home / "sprints"
+        for path in (*sprints.glob("*/sprint.json"), *sprints.glob(f"*/{PRUNED}")):
+            before = known.get(path)
             try:
                 told = path.stat()
                 stamp = (told.st_mtime_ns, told.st_size, told.st_ino)
-                record = before[1] if before is not None and before[0] == stamp else self._folder.record(name)
+                record = before[1] if before is not None and before[0] == stamp else self._folder.read_record(path)
             except FileNotFoundError:  # it was just removed
                 continue
             except (ConfigError, OSError) as error:
-                self.broken[name] = str(error)
+                self.broken[path.parent.name] = str(error)
                 continue
             if record is not None:
-                self._records[name] = (stamp, record)
+                self._records[path] = (stamp, record)
         return sorted((record for _, record in self._records.values()), key=lambda record: record.started_at)
 
     def states(self, why_waiting: Callable[[str], str]) -> tuple[BacklogState, ...]:

@@ -311,13 +311,11 @@ class Daemon:
         await asyncio.to_thread(StateFolder.of(self.environment, asked=True).refresh)
         async with self._pruning:
             pruned = await prune(self.environment, wanted, self._fleet.at_work, dry_run=dry_run)
-        if not dry_run and (pruned.gone or pruned.over):
+        if not dry_run and pruned.gone:
             names = [one.name for one in pruned.gone]
             freed = f", {filesize.decimal(pruned.freed_bytes)} freed" if pruned.freed_bytes else ""
-            over = "; the state folder is still larger than retention.max_mb" if pruned.over else ""
-            told = f"pruned: {', '.join(names) or 'nothing'}{freed}{over}"
-            level = Level.WARN if pruned.over else Level.INFO
-            await self.emit("past_pruned", told, level=level, gone=names, freed_bytes=pruned.freed_bytes)
+            told = f"pruned: {', '.join(names)}{freed}"
+            await self.emit("past_pruned", told, gone=names, freed_bytes=pruned.freed_bytes)
         return pruned
 
     async def _prune_regularly(self) -> None:

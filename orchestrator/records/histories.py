@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from orchestrator.core.event import Event
-from orchestrator.core.history import StoryHistory, failed_in_a_row, fold, is_finished, kept_histories, rests
+from orchestrator.core.history import StoryHistory, failed_in_a_row, fold, is_finished, rests
 from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
 from orchestrator.settings import Environment
 from orchestrator.storage.event_file import sqlite_url
@@ -39,15 +39,13 @@ def open_log(environment: Environment, folder: StateFolder, *, patience_s: float
 def read_histories(
     environment: Environment, folder: StateFolder, record: SprintRecord, *, patience_s: float = 0.0, story: str = ""
 ) -> dict[str, StoryHistory]:
-    """Returns what the log says about each story of a sprint; of a pruned one, what its report says. Blocks.
+    """Returns what the log says about each story of a sprint. Blocks.
 
     With `story` about that one alone, and with all that is recorded of it: else events are `in_short`, for a sprint may
     have a thousand stories.
     """
     if story:
         record = record.model_copy(update={"story_ids": tuple(one for one in record.story_ids if one == story)})
-    if record.pruned is not None:
-        return kept_histories(record, record.pruned, read_saved_report(folder, record.sprint))
     with open_log(environment, folder, patience_s=patience_s) as log:
         events = (logged for _, logged in (log.stored(record.sprint, story=story or None) if log else ()))
         return fold(record, events if story else (logged.in_short() for logged in events))
@@ -89,8 +87,6 @@ def is_sprint_finished(environment: Environment, folder: StateFolder, record: Sp
 
 def find_end(environment: Environment, folder: StateFolder, record: SprintRecord) -> datetime | None:
     """Returns when the last story of a `finished` sprint ended; None while something is left to do. Blocks."""
-    if record.pruned is not None:
-        return record.pruned.at
     histories = read_histories(environment, folder, record)
     if not is_finished(histories) or _reported(folder, record) != _outcomes(histories):
         return None
@@ -105,8 +101,8 @@ def find_last_end(record: SprintRecord, histories: Mapping[str, StoryHistory]) -
 def is_end_recorded(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
     """Returns whether nothing is left to do of a daemon's sprint, the event of its end included. Blocks."""
     at = find_end(environment, folder, record)
-    if at is None or record.pruned is not None:
-        return at is not None
+    if at is None:
+        return False
     told = f"{record.sprint}:sprint_ended:{at.isoformat()}"
     return any(event.id == told for event in read_sprint_events(environment, folder, record))
 

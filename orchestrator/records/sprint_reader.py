@@ -13,9 +13,9 @@ from orchestrator.core.calls.spending import BudgetState
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED
 from orchestrator.core.errors import UnknownName, WorkspaceError
 from orchestrator.core.event import Event
-from orchestrator.core.history import SprintFold, StoryHistory, event_of, kept_histories, why_it_rests
+from orchestrator.core.history import SprintFold, StoryHistory, event_of, why_it_rests
 from orchestrator.core.secrets import redact, redacted, secrets_of
-from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
+from orchestrator.core.sprint import SprintRecord, SprintReport
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, BaseTrial, SandboxFacts
 from orchestrator.core.value import Value, draw_controls, suggest
 from orchestrator.records.histories import (
@@ -23,7 +23,6 @@ from orchestrator.records.histories import (
     find_last_end,
     open_log,
     read_histories,
-    read_saved_report,
     read_sprint_events,
 )
 from orchestrator.reports.markdown import Places, render_report
@@ -109,8 +108,6 @@ class SprintView:
     histories: dict[str, StoryHistory]
     events: list[Event]
     """Those of the sprint itself."""
-    kept: SprintReport | None
-    """The report of a pruned sprint, whose events are deleted."""
     running_pid: int | None
     """Pid of the process that works on it, or None."""
     running_on: str = ""
@@ -128,15 +125,12 @@ class SprintView:
     def report(self) -> SprintReport:
         """Returns the report as it would be written now."""
         shown = self.record.model_copy(update={"story_ids": tuple(self.histories)})
-        report = self.kept or build_report(shown, self.histories, why_it_rests(self.events))
+        report = build_report(shown, self.histories, why_it_rests(self.events))
         return with_facts(report, read_facts(self.events), self.budgets)
 
     @cached_property
     def budgets(self) -> tuple[BudgetState, ...]:
         """Returns what is spent, and of which budget."""
-        if self.kept is not None:  # its events are deleted
-            told = self.kept.totals.get("budgets")
-            return tuple(BudgetState.model_validate(one) for one in told) if isinstance(told, list) else ()
         return budget_states(self.events, self.histories.values())
 
     @property
@@ -228,11 +222,7 @@ class Reader:
         return EventReader(event_url(self._environment, self._folder))
 
     def markdown(self, view: SprintView) -> str:
-        """Returns the sprint's report for people, without what looks like a secret; a pruned one's as it was."""
-        kept = self._folder.report(view.record.sprint).with_suffix(".md")
-        # Its events are deleted.
-        if view.record.pruned is not None and kept.exists():
-            return kept.read_text(encoding="utf-8", errors="replace")
+        """Returns the sprint's report for people, without what looks like a secret."""
         places = find_places(self._folder, view.record)
         text = draw_controls(render_report(view.report, view.histories, places))
         return redact(text, secrets_of(self._environment.variables))
@@ -244,8 +234,6 @@ class Reader:
 
     async def why_no_branch(self, record: SprintRecord, story: str) -> str:
         """Returns why the story's branch cannot be read here; "" where nothing is known against it."""
-        if record.pruned is not None and record.pruned.statuses.get(story) is StoryStatus.DONE:
-            return "its branch was pruned; its commits are part of the result"
         if not await asyncio.to_thread(self._folder.mirror(Path(record.repo)).exists):
             # Fetching it would take what a whole clone takes.
             return "no branch yet" if self._folder.shared is None else "its branch is not on this machine"
@@ -292,7 +280,6 @@ def make_view(
         record=record,
         histories=histories,
         events=events,
-        kept=read_saved_report(folder, record.sprint) if record.pruned is not None else None,
         running_pid=pid,
         running_on=folder.holder_elsewhere(record.sprint) if pid is None else "",
         paused=board.reason or why_it_rests(events),
@@ -326,7 +313,7 @@ class FollowedSprint:
         if (stamp := self._folder.record_stamp(self._record.sprint)) != self._stamp:
             self._stamp = stamp
             record = self._folder.record(self._record.sprint)
-            if record is not None and record != self._record:  # a story begins anew by an order, or all was pruned
+            if record is not None and record != self._record:  # a story begins anew by an order
                 self._begin(record)
         with open_log(self._environment, self._folder) as log:
             if self._place and (log.head() if log else 0) < self._place:  # another log
@@ -338,11 +325,7 @@ class FollowedSprint:
                 else:
                     self._fold.add(logged.in_short())
                     self._changed[logged.story] = place
-        histories = self._fold.histories
-        if self._record.pruned is not None:
-            kept = read_saved_report(self._folder, self._record.sprint)
-            histories = kept_histories(self._record, self._record.pruned, kept)
-        view = make_view(self._folder, self._record, histories, [*self._events])
+        view = make_view(self._folder, self._record, self._fold.histories, [*self._events])
         if (rests := (view.paused, view.held)) != self._rests:  # the sprint's own events tell so
             self._rests, self._changed = rests, dict.fromkeys(self._changed, self._place)
         return replace(view, place=self._place, changed={**self._changed})

@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Choice, Gate
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.history import STARTED, StoryHistory, conflict_of, expect_kept
+from orchestrator.core.history import STARTED, StoryHistory, conflict_of
 from orchestrator.core.sprint import SprintRecord, StoryStatus
 from orchestrator.core.value import each_once
 from orchestrator.records.sprint_reader import SprintView, find_history
@@ -122,7 +122,7 @@ def _state_json(view: SprintView) -> dict[str, Any]:
         "paused": view.paused,
         "budgets": [one.model_dump() for one in view.budgets],
         "held": view.held,
-        "last": {story: told.message if told else view.histories[story].pruned for story, told in last.items()},
+        "last": {story: told.message if told else "" for story, told in last.items()},
         "needs": {
             story: needs
             for story, history in view.histories.items()
@@ -157,7 +157,6 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
     return {
         **report.model_dump(mode="json"),
         "sprint": view.record.sprint,
-        "pruned": view.record.pruned.at.isoformat() if view.record.pruned else None,
         "conflict": conflict.model_dump(mode="json", exclude={"detected"}) if conflict else None,
         "replan": replan.model_dump(mode="json") if replan else None,
         **question_json(story, view.record.sprint, history),
@@ -181,9 +180,8 @@ def story_texts(history: StoryHistory) -> dict[str, str]:
 
 
 def read_contract(view: SprintView, story: str) -> ArchitectureContract:
-    """Returns the story's contract as it is now. Raises ConfigError when it has none, or none any more."""
+    """Returns the story's contract as it is now. Raises ConfigError when it has none."""
     history = find_history(view, story)
-    expect_kept(view.record)
     frozen = _contract(history)
     if frozen is None:
         raise ConfigError(f"{story} has no contract: its plan was not accepted (status {history.status})")

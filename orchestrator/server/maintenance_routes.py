@@ -15,10 +15,9 @@ router = APIRouter(prefix="/api/v1", tags=["keeping"])
 Prune = Annotated[PruneBody, Depends(read_body(PruneBody))]
 
 
-@router.post("/prune", **describe("prune", "Delete what is too old or too much", Pruned, *WRITES, takes=PruneBody))
+@router.post("/prune", **describe("prune", "Delete what is too old", Pruned, *WRITES, takes=PruneBody))
 async def prune(body: Prune, service: ServiceDep) -> Response:
     """As `prune --json` prints it. Sprints that are not finished, backlogs and the repository are never touched."""
-    limits: dict[str, float | None] = {"days": body.days, "max_mb": body.max_mb}
-    limits = {name: limit for name, limit in limits.items() if name in body.model_fields_set}
+    limits = {"days": body.days} if "days" in body.model_fields_set else {}
     done = await service.daemon.prune(limits, dry_run=body.dry_run)
     return await service.answer(lambda: done.model_dump(mode="json"))

@@ -81,8 +81,6 @@ class StoryShown(StoryReport):
     """A story as `show --json` prints it."""
 
     sprint: str
-    pruned: datetime | None
-    """When all but its report was pruned."""
     conflict: dict[str, Any] | None
     replan: dict[str, Any] | None
     question: dict[str, Any] | None

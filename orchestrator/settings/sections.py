@@ -167,8 +167,6 @@ class RetentionSettings(Section):
 
     days: float | None = Field(default=90.0, gt=0)
     """Age of a finished sprint, or of an ended analysis, at which it is pruned; empty: never."""
-    max_mb: int | None = Field(default=None, ge=1)
-    """Size of the state folder above which the oldest finished sprints are pruned; empty: no limit."""
     every_s: float = Field(default=3600.0, gt=0)
     """Seconds between two looks of the daemon."""
 

@@ -120,15 +120,6 @@ class PostgresCommitStore:
                 _lock(connection, f"repository {repository}")
                 _delete(connection, sprint, repository)
 
-    def size(self, sprint: str) -> int:
-        """See the port."""
-        with usable(), self._engine.connect() as connection:
-            repository = _repository(connection, sprint)
-            goes = PACKS.c.sprint == sprint
-            if repository is not None and not _is_shared(connection, sprint, repository):
-                goes = sa.or_(goes, _bases(repository))
-            return int(connection.execute(sa.select(sa.func.sum(PACKS.c.size)).where(goes)).scalar() or 0)
-
     @property
     def _engine(self) -> sa.Engine:
         """The engine, once it has made the tables; others may make them at the same moment."""

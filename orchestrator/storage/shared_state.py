@@ -45,7 +45,7 @@ MARK = "database.json"
 REPLIES = "replies/"
 """Fetched by sprint, when one is worked on or asked about: there are many."""
 DURABLE = (
-    "sprints/*/sprint.json", "analyses/*/*.json", "replies/*/*/*-*.json", "sidecars/*.json",
+    "sprints/*/*.json", "analyses/*/*.json", "replies/*/*/*-*.json", "sidecars/*.json",
     "backlogs/*", "daemon/backlogs/*.json", "reports/*/*", "bases/*.json",
 )  # fmt: skip
 """Files that must survive the folder, as patterns below it."""

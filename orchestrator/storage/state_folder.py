@@ -31,6 +31,8 @@ FORMAT = 1
 """Of everything in the folder; a folder of another one is refused."""
 BASES_KEPT = 100
 """Tried base commits whose results are kept."""
+PRUNED = "pruned.json"
+"""The record of a sprint or an analysis that is deleted, in its folder."""
 
 
 class StateFolder:
@@ -253,15 +255,21 @@ class StateFolder:
         """Cells that could not be written into this backlog file."""
         return self.home / "sidecars" / f"{_slug(backlog, self.home.parent)}.json"
 
-    def records(self) -> list[SprintRecord]:
-        """Returns all sprints of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
+    def records(self, *, pruned: bool = False) -> list[SprintRecord]:
+        """Returns all sprints of this folder, oldest first; with `pruned` those that were deleted. Raises
+        ConfigError for a record that cannot be read."""
         self.refresh()
-        found = [self.record(path.parent.name) for path in (self.home / "sprints").glob("*/sprint.json")]
+        places = _record_files(self.home / "sprints", "sprint.json", pruned=pruned)
+        found = [self.read_record(path) for path in places]
         return sorted((record for record in found if record), key=lambda record: record.started_at)
 
     def record(self, sprint: str) -> SprintRecord | None:
         """One sprint's record, or None."""
-        found = _read(self.sprint(sprint) / "sprint.json", SprintRecord)
+        return self.read_record(self.sprint(sprint) / "sprint.json")
+
+    def read_record(self, path: Path) -> SprintRecord | None:
+        """Returns the record in a file; None where there is none. Raises ConfigError when it cannot be read."""
+        found = _read(path, SprintRecord)
         if found is None:
             return None
         paths = {"repo": str(self.home.parent / found.repo), "backlog": str(self.home.parent / found.backlog)}
@@ -290,10 +298,12 @@ class StateFolder:
         """Everything that belongs to one analysis alone."""
         return self.home / "analyses" / analysis
 
-    def analyses(self) -> list[AnalysisRecord]:
-        """Returns all analyses of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
+    def analyses(self, *, pruned: bool = False) -> list[AnalysisRecord]:
+        """Returns all analyses of this folder, oldest first; `pruned` as for `records`. Raises ConfigError for a record
+        that cannot be read."""
         self.refresh()
-        found = [_read(path, AnalysisRecord) for path in (self.home / "analyses").glob("*/analysis.json")]
+        places = _record_files(self.home / "analyses", "analysis.json", pruned=pruned)
+        found = [_read(path, AnalysisRecord) for path in places]
         home = self.home.parent
         at_home = [one.model_copy(update={"repo": str(home / one.repo)}) for one in found if one is not None]
         return sorted(at_home, key=lambda record: record.started_at)
@@ -302,6 +312,13 @@ class StateFolder:
         """Write a record whole or not at all; paths as `save` does."""
         paths = {"repo": _relative(record.repo, self.home.parent)}
         self._save(self.analysis(record.analysis) / "analysis.json", record.model_copy(update=paths))
+
+    def give_up(self, place: Path) -> None:
+        """Takes the record in a sprint's or an analysis's folder out of sight: only `prune` finds it. Blocks."""
+        for name in ("sprint.json", "analysis.json"):
+            if (place / name).exists():
+                self.write(place / PRUNED, (place / name).read_bytes())
+                self.delete(place / name)
 
     def base(self, key: str) -> TriedBase | None:
         """Returns what came of a base commit when it was tried; None where that is not kept, or cannot be read."""
@@ -376,6 +393,13 @@ def _make_private(path: Path, content: bytes) -> None:
         with suppress(FileExistsError):  # another process was first, and never shows half a file
             os.link(beside, path)
         unstage(beside)
+
+
+def _record_files(folder: Path, name: str, *, pruned: bool) -> list[Path]:
+    if not pruned:
+        return [*folder.glob(f"*/{name}")]
+    # Both are there between the two steps of `give_up`: it is not given up then.
+    return [path for path in folder.glob(f"*/{PRUNED}") if not (path.parent / name).exists()]
 
 
 def _read(path: Path, kind: type[V]) -> V | None:

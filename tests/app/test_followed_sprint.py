@@ -14,7 +14,6 @@ from orchestrator.board.cards import Cards
 from orchestrator.core.command import OrderBody, Verb
 from orchestrator.core.event import Event
 from orchestrator.core.history import SPENT
-from orchestrator.maintenance.retention import prune
 from orchestrator.records.sprint_reader import FollowedSprint, Reader, SprintView
 from orchestrator.records.views import status_json
 from orchestrator.storage.event_file import sqlite_url
@@ -75,17 +74,6 @@ def test_a_story_that_was_reset_begins_anew(place: Place) -> None:
     assert shown(view) == shown(reader.sprint(None))
     assert [history.status.value for history in view.histories.values()] == ["done", "pending"]
     assert Cards(view).head()["calls"] == paid, "what was paid before a reset was paid"
-
-
-def test_of_a_pruned_sprint_its_report_is_shown(place: Place) -> None:
-    followed = Reader(place.environment).follow("SP-001")
-    before = Cards(followed.look())
-    retention = place.settings.retention.model_copy(update={"days": 0.0})
-    asyncio.run(prune(place.environment, place.settings.model_copy(update={"retention": retention})))
-    after = Cards(followed.look())
-    assert after.view.record.pruned is not None
-    assert after.head()["counts"] == before.head()["counts"] == {"done": 2}
-    assert after.head()["calls"] == before.head()["calls"] > 0
 
 
 async def make_lines(folder: StateFolder, events: Sequence[Event]) -> None:

@@ -1,10 +1,9 @@
-"""The pages of a story, from the state folder of a real run: what they tell, hostile texts, pruned sprints, HTTP."""
+"""The pages of a story, from the state folder of a real run: what they tell, hostile texts, HTTP."""
 
 import asyncio
 import html
 import json
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from orchestrator.board.changes_page import Asked, StoryChanges
 from orchestrator.board.story_page import StoryPage
 from orchestrator.board.templates import render
 from orchestrator.core.secrets import redacted
-from orchestrator.maintenance.retention import prune
 from orchestrator.records.sprint_reader import Reader
 from orchestrator.settings import Environment, load
 from tests.server.stand import TOKEN, Stand, running
@@ -210,22 +208,6 @@ def test_what_waits_says_for_what_and_offers_what_can_be_ordered(pages: Pages) -
     assert told["head"]["state"] == "blocked"
     assert words(pages.story("LATER")).count("none so far") >= 4
     assert [one["verb"] for one in told["orders"]] == ["reset"]
-
-
-def test_a_pruned_sprint_keeps_what_its_report_tells_and_says_what_is_gone(played: Played, tmp_path: Path) -> None:
-    copy_state(played.mirror.parents[1], tmp_path / "state")
-    environment = environment_of(tmp_path / "state")
-    settings, _ = load(None, ("retention.days=1e-9",), plain_environment(), tmp_path)
-    asyncio.run(prune(environment, settings, dry_run=False))
-    pages = Pages(tmp_path / "state", played.result.report.sprint)
-    story = words(pages.story("GOOD"))
-    assert f"Pruned on {datetime.now(UTC):%Y}" in story
-    assert "test_good" in story
-    assert "its events were pruned" in story
-    assert pages.values("GOOD")["calls"] == []
-    values, page = pages.diff("GOOD")
-    assert values["why"] == "its branch was pruned; its commits are part of the result"
-    assert values["why"] in page
 
 
 async def test_pages_are_answered_over_http_also_for_what_is_not_there(played: Played, tmp_path: Path) -> None:
