@@ -8,11 +8,9 @@ import re
 import shlex
 import shutil
 from collections import defaultdict
-from collections.abc import Awaitable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential
@@ -22,12 +20,11 @@ from orchestrator.core.secrets import redact
 from orchestrator.git.command import GitOutput
 from orchestrator.git.mirror import Mirror, remove_locks
 from orchestrator.git.remote_access import RemoteAddress, let_in, remote_error
-from orchestrator.settings.sections import RemoteSettings
 
-T = TypeVar("T")
-_MB = 1024 * 1024
-_LOOK_S = 1.0
-"""Seconds between two checks of a fetch's size."""
+ATTEMPTS = 4
+"""Tries of a clone, fetch or push whose connection fails; what the other side refuses is not tried again."""
+LIMIT_S = 900.0
+"""Of one try."""
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DETACHED = "detached"
 """Our name for a detached remote HEAD."""
@@ -50,13 +47,16 @@ class _Head:
 class RemoteRepositories:
     """Copies of remote repositories in `folder`; the credentials are in `variables`.
 
-    Every method raises RepositoryError, or its subclass RepositoryUnreachable after `settings.max_attempts` failed
+    Every method raises RepositoryError, or its subclass RepositoryUnreachable after ATTEMPTS failed
     connections; no message contains a secret.
     """
 
-    def __init__(self, folder: Path, variables: Mapping[str, str], settings: RemoteSettings) -> None:
+    def __init__(
+        self, folder: Path, variables: Mapping[str, str], *, wait_s: float = 2.0, limit_s: float = LIMIT_S
+    ) -> None:
+        """`wait_s` goes before the second try and doubles with each; `limit_s` is that of one try."""
         self.folder, self._variables = folder.absolute(), variables
-        self._settings = settings
+        self._wait_s, self._limit_s = wait_s, limit_s
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def path(self, address: RemoteAddress) -> Path:
@@ -75,7 +75,7 @@ class RemoteRepositories:
             try:
                 await self._follow(address, head)
             except (RepositoryError, WorkspaceError) as error:
-                kept = not new and isinstance(error, RepositoryUnreachable | _TooMuch)
+                kept = not new and isinstance(error, RepositoryUnreachable | _TooLong)
                 if kept:
                     await asyncio.to_thread(remove_locks, path)  # and half a pack, which may have filled the disk
                     raise
@@ -184,11 +184,10 @@ class RemoteRepositories:
         ok: Collection[int] = (0,),
     ) -> GitOutput:
         """Runs `git <words> -- <names>` at `where`, and retries while the connection fails."""
-        policy = self._settings
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(RepositoryUnreachable),
-            stop=stop_after_attempt(policy.max_attempts),
-            wait=wait_exponential(multiplier=policy.wait_initial_s, max=60),
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=wait_exponential(multiplier=self._wait_s, max=60),
             reraise=True,
         )
         return await retrying(self._once, address, where, words, names, ok)
@@ -205,44 +204,20 @@ class RemoteRepositories:
                 *names,
                 ok=ok,
                 protocols=address.protocol,
-                settings=(*access.settings, "fetch.unpackLimit=1"),  # the growth of a pack can be observed
+                settings=access.settings,
                 variables=access.variables,
             )
             try:
-                return await self._within(address, where.path if words[0] == "fetch" else None, work)
+                async with asyncio.timeout(self._limit_s):
+                    return await work
+            except TimeoutError:
+                raise _TooLong(f"{address} took longer than {self._limit_s:g} s") from None
             except WorkspaceError as error:
                 raise remote_error(error.message, address, access) from None
 
-    async def _within(self, address: RemoteAddress, filled: Path | None, work: Awaitable[T]) -> T:
-        """Returns the result of `work`; ends it when it takes too long, or makes the repository `filled` too large."""
-        doing = asyncio.ensure_future(work)
-        try:
-            async with asyncio.timeout(self._settings.timeout_s):
-                while not (await asyncio.wait({doing}, timeout=_LOOK_S))[0]:
-                    if filled is not None:
-                        await asyncio.to_thread(self._require_room, address, filled)
-                return doing.result()
-        except TimeoutError:
-            limit = self._settings.timeout_s
-            raise _TooMuch(f"{address} took longer than remote.timeout_s ({limit:g} s)") from None
-        finally:
-            doing.cancel()
-            await asyncio.wait({doing})
 
-    def _require_room(self, address: RemoteAddress, repository: Path) -> None:
-        limit = self._settings.max_mb
-        if sum(map(_size, repository.glob("objects/pack/*"))) > limit * _MB:
-            raise _TooMuch(f"{address} is larger than remote.max_mb ({limit} MB)")
-
-
-class _TooMuch(RepositoryError):
-    """A limit of ours ended it; another clone would exceed it again."""
-
-
-def _size(path: Path) -> int:
-    with suppress(OSError):  # deleted during the walk
-        return path.lstat().st_size
-    return 0
+class _TooLong(RepositoryError):
+    """The limit ended it; another clone would take as long."""
 
 
 def _unpushed(address: RemoteAddress, branch: str, refused: str, command: str = "") -> RepositoryError:

@@ -33,11 +33,7 @@ class SharedRepository:
             raise RepositoryError(f"serve.push_to is {push_to!r}, which is no name for a branch")
         self._push_to = push_to
         self._folder = StateFolder.of(environment)
-        self._remotes = RemoteRepositories(
-            environment.home / "repositories",
-            environment.variables,
-            settings.remote,
-        )
+        self._remotes = RemoteRepositories(environment.home / "repositories", environment.variables)
 
     def __str__(self) -> str:
         """Returns the repository's name for people, without secrets."""

@@ -194,9 +194,6 @@ class AnthropicProvider(ModelProvider):
             "effort": {"output_config": {"effort": request.effort}},
             "thinking": {"thinking": thinking},
             "temperature": {"temperature": request.temperature},
-            "stop": {"stop_sequences": request.stop},
-            "service_tier": {"service_tier": request.service_tier},
-            "metadata": {"metadata": request.metadata},
         }
 
     async def _events(self, response: httpx2.Response) -> AsyncGenerator[Any]:

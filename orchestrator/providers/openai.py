@@ -194,10 +194,6 @@ class OpenAIProvider(ModelProvider):
             "stream": {"stream": True, "stream_options": {"include_usage": True}},
             "effort": {"reasoning_effort": request.effort},
             "temperature": {"temperature": request.temperature},
-            "seed": {"seed": request.seed},
-            "stop": {"stop": request.stop},
-            "service_tier": {"service_tier": request.service_tier},
-            "metadata": {"metadata": request.metadata},
         }
 
     async def _events(self, response: httpx2.Response) -> AsyncGenerator[Any]:

@@ -137,8 +137,6 @@ class OpenAIResponsesProvider(OpenAIProvider):
             "store": {"store": False},
             "effort": {"reasoning": {"effort": request.effort}},
             "temperature": {"temperature": request.temperature},
-            "service_tier": {"service_tier": request.service_tier},
-            "metadata": {"metadata": request.metadata},
         }
 
     def _streamed(self) -> Streamed:

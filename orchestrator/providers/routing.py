@@ -210,7 +210,7 @@ def open_providers(
             _access(seat, environment),
             stream=stream,
             stall_s=stall_s,
-            structured=partial(_structured, settings, seat.model or ""),
+            structured=partial(_structured, settings),
         )
         for seat in called
     }
@@ -275,10 +275,10 @@ def _expect_prices(settings: Settings, used: Iterable[Seat]) -> None:
         )
 
 
-def _structured(settings: Settings, model: str, persona: str) -> WireStructured:
-    """Returns whether schemas are sent: as the persona says, else the model, else everybody."""
+def _structured(settings: Settings, persona: str) -> WireStructured:
+    """Returns whether schemas are sent: as the persona says, else everybody."""
     own = settings.personas[persona].structured if persona in settings.personas else None
-    return own or settings.wire.structured_models.get(model, settings.wire.structured)
+    return own or settings.wire.structured
 
 
 def keys_there(variables: Mapping[str, str]) -> dict[str, str]:

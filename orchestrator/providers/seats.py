@@ -167,16 +167,13 @@ def stronger_of(settings: Settings, forced: str | None = None) -> dict[str, Seat
 
 
 def formats_of(settings: Settings, forced: str | None = None) -> dict[str, WireFormat]:
-    """Persona, reviewers apart → the form its files are asked for in: its own, else its model's, else everybody's.
+    """Persona, reviewers apart → the form its files are asked for in: its own, else everybody's.
 
     `forced` as in `seats_of`. Raises ConfigError for an unknown persona or provider.
     """
-    seats = {persona: seat for persona, seat in seats_of(settings, forced).items() if persona in PERSONAS}
+    seats = [persona for persona in seats_of(settings, forced) if persona in PERSONAS]
     own = {persona: settings.personas[persona].format for persona in seats if persona in settings.personas}
-    return {
-        persona: own.get(persona) or settings.wire.models.get(seat.model or "", settings.wire.format)
-        for persona, seat in seats.items()
-    }
+    return {persona: own.get(persona) or settings.wire.format for persona in seats}
 
 
 def policies_of(settings: Settings, forced: str | None = None) -> Policies:

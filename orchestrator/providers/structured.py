@@ -30,7 +30,7 @@ PLACES: tuple[tuple[str, Place], ...] = (
 )
 """Pattern of `PROVIDER .HOST/MODEL` → what is done there with a schema; the first that is found counts.
 
-`wire.structured_models` overrides it for a model."""
+`wire.structured` overrides it."""
 
 SHARED = "project"
 """The segment up to which prompts of different answers have the same text: without it there is nothing to share."""

@@ -92,6 +92,8 @@ MB = 1024 * 1024
 
 FILE_MB = 1024
 """Largest file a command may write."""
+OUTPUT_KEPT = 256 * 1024
+"""Bytes of what a command prints that are kept, its head and its tail."""
 OPEN_FILES = 4096  # per process; build tools open many
 NOT_STARTED = 127  # a shell's code for a missing program
 _SCRATCH = "orchestrator-"
@@ -223,14 +225,13 @@ class LimitedCommandRunner:
                 "timeout_s": timeout_s or settings.timeout_s,
                 "memory_mb": settings.memory_mb,
                 "processes": settings.processes,
-                "cpu_s": settings.cpu_s,
                 "file_mb": min(FILE_MB, settings.disk_mb + 1),  # more than that: it is the disk's limit that is named
                 "open_files": OPEN_FILES,
                 **confined.policy,
             },
             lock_fds=self._lock_fds,
             fds=confined.fds,
-            kept=settings.output_kept_kb * 1024,
+            kept=OUTPUT_KEPT,
             killed=settings.output_killed_kb * 1024,
         )
 

@@ -11,10 +11,10 @@ is told to stop (SIGTERM) or the process that started it dies, it stops and kill
 Then it writes one JSON line to `verdict_fd` and ends:
 
     {"exit_code": 0-255 or null, "signal": number or null,
-     "limit": "timeout" | "cpu" | "memory" | "processes" | null, "survivors": how many descendants could not be killed}
+     "limit": "timeout" | "memory" | "processes" | null, "survivors": how many descendants could not be killed}
 
 Policy: `argv`, `env` (complete), `parent` (pid that must stay alive), `verdict_fd`, `private_fds` (held open here,
-closed in the command), `timeout_s`, `cpu_s`, `memory_mb` (resident) and `processes` (of the whole tree), `file_mb`,
+closed in the command), `timeout_s`, `memory_mb` (resident) and `processes` (of the whole tree), `file_mb`,
 `open_files`; and from the tiers `confine` (see `sandbox.confined`) and `signals_as_codes` (what is started tells the
 end by a signal as 128 + its number, as shells do).
 
@@ -34,12 +34,11 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 HAS_PROC = os.path.exists("/proc/self/stat")
 PAGE = os.sysconf("SC_PAGE_SIZE")
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 TICK_S = 0.02  # short: fork bombs grow fast
 KILL_FOR_S = 30.0  # processes in uninterruptible sleep end late
 STOP_ROUNDS, REAPED_AT_ONCE = 20, 50
@@ -52,10 +51,6 @@ class Process(NamedTuple):
     group: int
     started: bytes
     """A number's next process has another one."""
-    ticks: int
-    """Processor time of its own."""
-    collected: int
-    """That of its children that ended and that it waited for."""
 
 
 def _stat(pid: int) -> tuple[int, Process] | None:
@@ -66,8 +61,7 @@ def _stat(pid: int) -> tuple[int, Process] | None:
     except OSError:  # the process has ended
         return None
     words = text[text.rindex(b")") + 2 :].split()
-    utime, stime, cutime, cstime = map(int, words[11:15])
-    return int(words[1]), Process(int(words[2]), words[19], utime + stime, cutime + cstime)
+    return int(words[1]), Process(int(words[2]), words[19])
 
 
 def descendants(root: int) -> dict[int, Process]:
@@ -134,17 +128,6 @@ class Tree:
     def __init__(self, main: int) -> None:
         self.main = main
         self.status: int | None = None
-        self._ticks: dict[tuple[int, bytes], int] = {}
-
-    def cpu_s(self, below: Mapping[int, Process]) -> float:
-        """Returns the processor time of all its processes, `below` those that are there.
-
-        What nobody waits for is missing in what the kernel adds up, so what was seen of it counts as well.
-        """
-        self._ticks |= {(pid, one.started): one.ticks for pid, one in below.items()}
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        told = sum(one.ticks + one.collected for one in below.values()) / TICKS_PER_S + ended.ru_utime + ended.ru_stime
-        return max(told, sum(self._ticks.values()) / TICKS_PER_S)
 
     def reap(self, most: int = REAPED_AT_ONCE) -> bool:
         """Collects some of what ended; True while anything is left. As reaper of orphans, no child means no descendant.
@@ -228,12 +211,10 @@ def _listen() -> tuple[Stop, int]:
     return stop, wake
 
 
-def _over_limit(tree: Tree, policy: dict[str, Any]) -> str | None:
+def _over_limit(policy: dict[str, Any]) -> str | None:
     below = descendants(os.getpid())
     if len(below) > policy["processes"]:
         return "processes"
-    if tree.cpu_s(below) > policy["cpu_s"]:
-        return "cpu"
     return "memory" if takes_more(below, policy["memory_mb"] * MB) else None
 
 
@@ -249,7 +230,7 @@ def watch(tree: Tree, policy: dict[str, Any], stop: Stop, wake: int) -> str | No
         jumped = HAS_PROC and tasks() > before + policy["processes"]
         if HAS_PROC and (now >= scan_at or jumped):
             send([tree.main] * jumped, signal.SIGSTOP)  # what forks without end waits while one looks
-            limit = _over_limit(tree, policy)
+            limit = _over_limit(policy)
             send([tree.main] * (jumped and limit is None), signal.SIGCONT)
             tree.reap()
             if limit is not None and tree.status is None:
@@ -278,7 +259,6 @@ def _set_limits(policy: dict[str, Any]) -> None:
     # Counted over all of the user's threads, and not at all for root: a wall far out, for what outruns the watchdog.
     if HAS_PROC:
         _limit(resource.RLIMIT_NPROC, int(tasks() + 4 * policy["processes"]))
-    _limit(resource.RLIMIT_CPU, int(policy["cpu_s"]) + 5)
 
 
 def _become_command(argv: list[str], policy: dict[str, Any], launcher: int) -> None:

@@ -9,7 +9,6 @@ from orchestrator.core.secrets import is_secret_name
 from orchestrator.settings.sections import (
     AnalysisSettings,
     EnvironmentSettings,
-    RemoteSettings,
     RetentionSettings,
     SandboxSettings,
     Section,
@@ -71,11 +70,6 @@ class RequestSettings(Section):
     thinking: bool | Annotated[int, Field(ge=1024)] | None = None
     """Whether the model thinks before it answers, or the most tokens that it may think (Anthropic)."""
     temperature: float | None = Field(default=None, ge=0, le=2)
-    seed: int | None = None
-    stop: tuple[str, ...] | None = None
-    """Texts that end an answer."""
-    service_tier: str | None = None
-    metadata: dict[str, str] | None = None
     extra: dict[str, Any] | None = None
     """Further fields of the request's body, merged into it."""
 
@@ -158,7 +152,7 @@ class ModelsSettings(Section):
     """Models for all personas, beside the usual one."""
 
     cheap: ModelSettings | None = None
-    """For what is easy: to repair an answer's form, to read a person's plan, to pick an analysis' prompts."""
+    """For what is easy: to repair an answer's form, to read a person's plan."""
     strong: ModelSettings | None = None
     """`stronger` of personas that name none."""
 
@@ -168,12 +162,8 @@ class WireSettings(Section):
 
     format: WireFormat = "auto"
     """How the developer and the tester are asked for files."""
-    models: dict[str, WireFormat] = Field(default_factory=dict)
-    """Model id → its form, where it does better in another one."""
     structured: WireStructured = "auto"
     """auto: schemas are sent where they cost no share of a prompt cache; always: with every request for JSON."""
-    structured_models: dict[str, WireStructured] = Field(default_factory=dict)
-    """Model id → whether schemas are sent to it."""
 
 
 class PriceSettings(Section):
@@ -234,14 +224,6 @@ class AmendmentSettings(Section):
 
     max_per_story: int = Field(default=3, ge=0)
     """Times that the architect is asked."""
-
-
-class ContractSettings(Section):
-    """What a person is asked about."""
-
-    ci: Literal["ask", "allow"] = "ask"
-    """Where results are pushed, a person is asked before the merge about changes to pipelines, publishing, credentials
-    and files that run unasked, or they go through."""
 
 
 class BuildSettings(Section):
@@ -307,8 +289,6 @@ class TestSettings(Section):
     custom: CustomTests | None = None
     """In place of every runner."""
     timeout_s: float = Field(default=300, gt=0)
-    flaky_reruns: Literal[0, 1] = 1
-    """How often a run with failed tests is repeated before they count as failed."""
 
 
 class BudgetSettings(Section):
@@ -341,15 +321,11 @@ class CommandSettings(Section):
     """Limits of commands and tests (per process tree)."""
 
     timeout_s: float = Field(default=300, gt=0)
-    cpu_s: float = Field(default=3600, gt=0)
-    """Processor time of all processes together."""
     memory_mb: int = Field(default=2048, ge=64)
     """Shared memory and files in memory count too."""
     processes: int = Field(default=256, ge=4)
-    output_kept_kb: int = Field(default=256, ge=1)
-    """Head and tail kept of printed text."""
     output_killed_kb: int = Field(default=16384, ge=1)
-    """Printed text beyond this ends the command."""
+    """Printed text beyond this ends the command; of less its head and tail are kept."""
     install_timeout_s: float = Field(default=1800, gt=0)
     install_env: tuple[str, ...] = (
         # Addresses, certificates and proxies; tokens belong into pip's and npm's own files.
@@ -408,7 +384,6 @@ class Settings(Section):
     gate: GateSettings = GateSettings()
     build: BuildSettings = BuildSettings()
     amendment: AmendmentSettings = AmendmentSettings()
-    contract: ContractSettings = ContractSettings()
     review: ReviewSettings = ReviewSettings()
     test: TestSettings = TestSettings()
     budget: BudgetSettings = BudgetSettings()
@@ -420,7 +395,6 @@ class Settings(Section):
     analysis: AnalysisSettings = AnalysisSettings()
     log: LogSettings = LogSettings()
     serve: ServeSettings = ServeSettings()
-    remote: RemoteSettings = RemoteSettings()
     shutdown: ShutdownSettings = ShutdownSettings()
     retention: RetentionSettings = RetentionSettings()
 

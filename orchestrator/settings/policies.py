@@ -12,7 +12,6 @@ from orchestrator.settings.model import (
     AmendmentSettings,
     AnswerSettings,
     BuildSettings,
-    ContractSettings,
     GateSettings,
     PlanSettings,
     ReviewSettings,
@@ -31,7 +30,6 @@ class Policies(Section):
     gate: GateSettings = GateSettings()
     build: BuildSettings = BuildSettings()
     amendment: AmendmentSettings = AmendmentSettings()
-    contract: ContractSettings = ContractSettings()
     review: ReviewSettings = ReviewSettings()
     test: TestSettings = TestSettings()
     context_tokens: int = 24000
@@ -51,7 +49,7 @@ class Policies(Section):
         cls, settings: Settings, formats: Mapping[str, WireFormat] | None = None, stronger: Sequence[str] = ()
     ) -> "Policies":
         """Returns the part of `settings` that must not change in a running story; the caller works the others out."""
-        names = ("answer", "gate", "build", "amendment", "contract", "review", "test")
+        names = ("answer", "gate", "build", "amendment", "review", "test")
         return cls(
             **{name: getattr(settings, name) for name in names},
             plan=settings.plan.model_copy(update={"max_iterations": settings.most_plans}),

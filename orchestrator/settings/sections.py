@@ -142,19 +142,6 @@ class ServeSettings(Section):
     """Seconds between two signs of life on a stream of events that has nothing to tell."""
 
 
-class RemoteSettings(Section):
-    """How remote repositories are talked to."""
-
-    max_attempts: int = Field(default=4, ge=1)
-    """Tries of a clone, fetch or push whose connection fails; what the other side refuses is not tried again."""
-    wait_initial_s: float = Field(default=2.0, ge=0)
-    """Before the second try; doubles with each."""
-    timeout_s: float = Field(default=900.0, gt=0)
-    """Of one try."""
-    max_mb: int = Field(default=4096, ge=1)
-    """Size of a clone beyond which it is given up."""
-
-
 class ShutdownSettings(Section):
     """How the daemon ends when it is told to."""
 

@@ -53,25 +53,19 @@ async def check_final_diff(
     return found
 
 
-_BY_SETTING = frozenset({"contract.ci", "contract.startup_file"})
-"""Questions that `contract.ci: allow` answers."""
-
-
 async def ask_person(stage: Stage, progress: Progress, plan: Breakdown, found: Sequence[Finding]) -> None:
     """Asks about settings of tests and of git in the diff; where results are pushed also about pipelines, files that
     run unasked and hidden text. What is not asked stands in the report.
 
     Raises StoryStopped unless a person allows it; the work stays on its branch.
     """
-    policies = stage.policies
-    granted = _BY_SETTING if policies.contract.ci == "allow" else frozenset()
-    granted = granted if policies.pushed else granted | WHERE_PUSHED
+    granted = frozenset() if stage.policies.pushed else WHERE_PUSHED
     asked = [one for one in questions(found) if one.code in FOR_PEOPLE - granted]
     progress.note_findings([one for one in questions(found) if one.code in granted])
     if not asked:
         return
     message = "; ".join(one.message for one in asked)
-    fix = "look at the branch and merge it by hand; contract.ci may be set to allow (not for hidden text), then `reset`"
+    fix = "look at the branch and merge it by hand"
     open_question = major("contract.ci", message, where=asked[0].where, fix=fix)
     if stage.policies.gate.mode == "auto":
         raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [open_question])

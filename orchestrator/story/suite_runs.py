@@ -17,14 +17,14 @@ MOST = 50
 NAMED = 20
 
 
-def to_run_again(report: TestReport, reruns: int, among: Collection[str] | None = None) -> tuple[ReportedCase, ...]:
+def to_run_again(report: TestReport, among: Collection[str] | None = None) -> tuple[ReportedCase, ...]:
     """Returns the failed tests to run again, limited to ids in `among` (None: all); () for no second run.
 
     Excludes runs with a problem, and errors that are not tests, such as a file that could not be loaded: neither is
     flaky.
     """
     failed = [case for case in report.failing if among is None or case.id in among]
-    if not reruns or report.problem is not None or not 0 < len(failed) <= MOST:
+    if report.problem is not None or not 0 < len(failed) <= MOST:
         return ()
     whole = [case for case in failed if not case.file or case.id.startswith("::") or case.name == case.file]
     return () if whole else tuple(failed)
@@ -141,12 +141,12 @@ async def twice(
     Those that fail again are run alone: `unsteady` ones, which failed at the base already, count as passed if they pass
     then; the messages of others say what they depend on.
     """
-    if not to_run_again(report, stage.policies.test.flaky_reruns, among):
+    if not to_run_again(report, among):
         return report
     again = await once(())
     report = counted_again(report, again, among)
     report = report.model_copy(update={"duration_s": report.duration_s + again.duration_s})
-    left = to_run_again(report, 1, among)
+    left = to_run_again(report, among)
     if not left:
         return report
     alone = await once(left)

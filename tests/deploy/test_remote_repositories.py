@@ -11,14 +11,12 @@ import pytest
 
 from orchestrator.core.errors import RepositoryError, RepositoryUnreachable
 from orchestrator.git.remote_access import RemoteAddress, remote_address, remove_keys
-from orchestrator.git.remote_repository import RemoteRepositories
+from orchestrator.git.remote_repository import ATTEMPTS, RemoteRepositories
 from orchestrator.git.repository import open_repository
-from orchestrator.settings.sections import RemoteSettings
 from tests.deploy.git_server import GitServer, git_server
 from tests.git.git_samples import fill, git, save, snapshot, user_repo
 
 TOKEN = "ghs_" + "k3Rq9Zt7" * 4
-QUICK = RemoteSettings(wait_initial_s=0, max_attempts=3)
 
 
 @pytest.fixture
@@ -46,7 +44,7 @@ def further(tmp_path: Path, name: str, branch: str = "main") -> str:
 
 
 def remotes(tmp_path: Path, **variables: str) -> RemoteRepositories:
-    return RemoteRepositories(tmp_path / "home of ours/repositories", variables, QUICK)
+    return RemoteRepositories(tmp_path / "home of ours/repositories", variables, wait_s=0)
 
 
 def by_file(origin: Path, branch: str = "") -> RemoteAddress:
@@ -203,7 +201,7 @@ async def test_a_connection_that_fails_is_tried_again_and_no_refusal_is(server: 
     server.fails = [502] * 9
     with pytest.raises(RepositoryUnreachable, match="502"):
         await ours.refresh(address)
-    assert len(server.asked) == QUICK.max_attempts
+    assert len(server.asked) == ATTEMPTS
     server.asked.clear()
     server.fails = [403] * 9
     with pytest.raises(RepositoryError, match="not let in") as refused:
@@ -215,15 +213,9 @@ async def test_a_connection_that_fails_is_tried_again_and_no_refusal_is(server: 
         await ours.refresh(address)
 
 
-async def test_a_remote_that_never_ends_and_one_that_is_too_large_are_given_up(origin: Path, tmp_path: Path) -> None:
-    address, folder = by_file(origin), tmp_path / "home"
-    with pytest.raises(RepositoryError, match=r"remote\.timeout_s \(1e-05 s\)"):
-        await RemoteRepositories(folder, {}, RemoteSettings(timeout_s=0.00001)).refresh(address)
-    ours = RemoteRepositories(folder, {}, RemoteSettings(max_mb=1))
-    copy = await ours.refresh(address)  # gone too soon to be looked at
-    (copy / "objects/pack/tmp_pack_x").write_bytes(b"x" * 1_100_000)
-    with pytest.raises(RepositoryError, match=r"larger than remote\.max_mb \(1 MB\)"):
-        await asyncio.to_thread(ours._require_room, address, copy)
+async def test_a_remote_that_never_ends_is_given_up(origin: Path, tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match=r"took longer than 1e-05 s"):
+        await RemoteRepositories(tmp_path / "home", {}, limit_s=0.00001).refresh(by_file(origin))
 
 
 SSH = """#!/bin/sh

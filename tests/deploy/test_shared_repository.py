@@ -17,7 +17,7 @@ from tests.git.git_samples import git, user_repo
 
 
 def shared(folder: Path, repo: str | None, push_to: str | None = None) -> SharedRepository:
-    values = [f"serve.repo={repo or ''}", "remote.wait_initial_s=0"]
+    values = [f"serve.repo={repo or ''}"]
     settings, environment = load(None, [*values, *([f"serve.push_to='{push_to}'"] if push_to else [])], {}, folder)
     return SharedRepository(settings, environment, folder / "default")
 

@@ -68,7 +68,7 @@ def test_a_recording_of_a_real_service_comes_out_the_same_without_it(tmp_path: P
     environ = plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"), **KEYS)
     with model_server(busy, broken, claude) as server:
         overrides = (
-            "personas.alex={provider: openai, model: other}", "wire.models={other: json}",  # for what is not forced
+            "personas.alex={provider: openai, model: other, format: json}",  # for what is not forced
             "provider.model=m", f"provider.base_url={server.url}",
             "provider.wait_initial_s=0.01", ALL_PASS, "prices={claude-told: {input: 1, output: 1}}",
         )  # fmt: skip

@@ -20,8 +20,7 @@ SUMMARY = {"reasoning": {"summary": "auto"}}
 KEY = TurnKey(persona="alex", story="A", purpose=Purpose.DELIVERY)
 PROMPT = Prompt(key=KEY, turn=1, segments=(Segment(name="role", text="r"),))
 ALL = RequestSettings(
-    effort="low", thinking=True, temperature=0.5, seed=7, stop=("<end>",), service_tier="flex",
-    metadata={"user_id": "u"}, extra={"top_k": 40},
+    effort="low", thinking=True, temperature=0.5, extra={"top_k": 40, "metadata": {"user_id": "u"}}
 )  # fmt: skip
 
 
@@ -54,19 +53,14 @@ async def test_each_setting_is_sent_where_the_wire_has_a_field_and_else_told_onc
         "output_config": {"effort": "low"},
         "thinking": {"type": "adaptive"},
         "temperature": 0.5,
-        "stop_sequences": ["<end>"],
-        "service_tier": "flex",
         "metadata": {"user_id": "u"},
         "top_k": 40,
     }
-    assert reply.left_out == ("seed",)
+    assert reply.left_out == ()
     body, reply = await sent(OpenAIProvider, completion(), ALL)
     assert body == {
         "reasoning_effort": "low",
         "temperature": 0.5,
-        "seed": 7,
-        "stop": ["<end>"],
-        "service_tier": "flex",
         "metadata": {"user_id": "u"},
         "top_k": 40,
     }
@@ -76,10 +70,8 @@ async def test_each_setting_is_sent_where_the_wire_has_a_field_and_else_told_onc
     assert body == {
         "reasoning": {"effort": "low", "summary": "auto"},
         "temperature": 0.5,
-        "service_tier": "flex",
-        "metadata": {"user_id": "u"},
     }
-    assert reply.left_out == ("thinking", "seed", "stop")
+    assert reply.left_out == ("thinking",)
     with model_server(Answer(body=completion())) as server:
         assert [one.left_out for one in await ask(OpenAIProvider, server, ALL, PROMPT, PROMPT)] == [("thinking",), ()]
 
@@ -109,7 +101,7 @@ async def test_another_temperature_of_a_prompt_goes_before_the_setting() -> None
 REFUSALS: list[tuple[type[ModelProvider], dict[str, Any], tuple[str, ...]]] = [
     # (wire, error, what is left out)
     (OpenAIProvider, {"message": "Unsupported parameter", "param": "reasoning_effort", "type": "x"}, ("effort",)),
-    (OpenAIProvider, {"message": "temperature and seed: Extra inputs are not permitted"}, ("seed", "temperature")),
+    (OpenAIProvider, {"message": "temperature and top_k: Extra inputs are not permitted"}, ("temperature", "top_k")),
     (OpenAIProvider, {"message": "Unrecognized request argument supplied: top_k"}, ("top_k",)),
     (OpenAIProvider, {"message": "'metadata' is only allowed when 'store' is enabled"}, ("metadata",)),
     (AnthropicProvider, {"message": "output_config.effort: Extra inputs are not permitted"}, ("effort",)),
@@ -123,10 +115,10 @@ async def test_what_a_service_refuses_by_name_is_left_out_from_then_on(
     kind: type[ModelProvider], error: dict[str, Any], left_out: tuple[str, ...]
 ) -> None:
     body = message() if kind is AnthropicProvider else completion()
-    without = "seed" if kind is AnthropicProvider else "thinking"
+    without = () if kind is AnthropicProvider else ("thinking",)
     with model_server(Answer(status=400, body={"error": error}), Answer(body=body)) as server:
         first, second = await ask(kind, server, ALL, PROMPT, PROMPT)
-    assert (first.left_out, second.left_out) == ((without, *left_out), ())
+    assert (first.left_out, second.left_out) == ((*without, *left_out), ())
     refused, *later = (asked.body for asked in server.asked)
     gone = {"effort": {"reasoning_effort", "output_config"}}
     for one in later:
@@ -167,7 +159,7 @@ def test_a_persona_says_otherwise_and_the_fields_of_another_service_are_not_take
     overrides = (
         "provider={name: anthropic, model: m, effort: high, extra: {top_k: 4}}",
         "personas.alex={effort: low, stronger: {model: n, effort: max}}",
-        "personas.mike={provider: openai, model: g, seed: 3}",
+        "personas.mike={provider: openai, model: g, temperature: 0.5}",
         "personas.jordan={thinking: false}",
     )
     settings, _ = load(None, overrides, {}, tmp_path)
@@ -175,7 +167,7 @@ def test_a_persona_says_otherwise_and_the_fields_of_another_service_are_not_take
     said = {name: seat.request.model_dump(exclude_none=True) for name, seat in seats.items()}
     assert said == {
         "alex": {"effort": "low", "extra": {"top_k": 4}},
-        "mike": {"effort": "high", "seed": 3},
+        "mike": {"effort": "high", "temperature": 0.5},
         "jordan": {"effort": "high", "thinking": False, "extra": {"top_k": 4}},
         "reviewer": {"effort": "high", "extra": {"top_k": 4}},
     }

@@ -52,23 +52,20 @@ def test_a_persona_takes_what_it_does_not_say_itself(tmp_path: Path) -> None:
     assert (chosen["mike"].max_output_tokens, chosen["alex"].timeout_s) == (99, 7)
 
 
-def test_the_form_of_files_is_a_personas_else_its_models_else_everybodys(tmp_path: Path) -> None:
-    own = ("wire.models={gpt-b: json, claude-a: plan}", "personas.alex={provider: openai, model: gpt-b}")
-
+def test_the_form_of_files_is_a_personas_else_everybodys(tmp_path: Path) -> None:
     def formats(*overrides: str) -> dict[str, str]:
         return dict(formats_of(load(None, (*REAL, *overrides), {}, tmp_path)[0]))
 
     assert formats() == {"mike": "auto", "alex": "auto", "jordan": "auto"}
-    assert formats(*own) == {"mike": "plan", "alex": "json", "jordan": "plan"}
-    assert formats(*own, "personas.alex.format=auto", "wire.format=json")["alex"] == "auto"
+    assert formats("personas.alex.format=auto", "wire.format=json")["alex"] == "auto"
     assert formats("wire.format=json", "personas.jordan.format=plan") == {"mike": "json", "alex": "json"} | {
         "jordan": "plan"
     }
 
 
-async def test_schemas_are_sent_as_a_persona_says_else_its_model_else_everybody(tmp_path: Path) -> None:
+async def test_schemas_are_sent_as_a_persona_says_else_everybody(tmp_path: Path) -> None:
     ask = ("provider.name=openai", "provider.model=m", "personas.alex.model=gpt-b")
-    ask += ("wire.structured_models={m: never}", "personas.jordan.structured=always")
+    ask += ("personas.mike.structured=never", "personas.jordan.structured=always")
     segments = (Segment(name="role", text="r"), Segment(name="project", text="p"))
     with model_server(Answer(body=completion("{}"))) as server:
         provider = await asyncio.to_thread(opened, tmp_path, *ask, f"provider.base_url={server.url}")

@@ -316,7 +316,6 @@ class Heavy(NamedTuple):
 HEAVY = (
     Heavy("runs forever", "trap '' TERM; while :; do sleep 1; done", "timeout", {"timeout_s": 0.5}),
     Heavy("computes forever", "while :; do :; done", "timeout", {"timeout_s": 0.5}),
-    Heavy("computes in processes that nobody waits for", '"$PYTHON" -I -S -c "$BURN"', "cpu", {"cpu_s": 1}),
     Heavy("prints without end", "yes", "output", {"output_killed_kb": 64}),
     Heavy("forks without end", "while :; do sleep 60 & done", "processes", {"processes": 100}),
     Heavy(
@@ -328,17 +327,6 @@ HEAVY = (
     Heavy("fills the disk", "while :; do head -c 1000000 /dev/zero > f$((n=n+1)); done", "disk", {"disk_mb": 16}),
     Heavy("fills the disk and ends", "head -c 40000000 /dev/zero > file", "disk", {"disk_mb": 16}),
 )
-_BURN = """
-import os, signal, time
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-while True:
-    for _ in range(2):
-        if os.fork() == 0:
-            while time.process_time() < 0.1:
-                pass
-            os._exit(0)
-    time.sleep(0.1)
-"""
 _LEFT = """
 (setsid sh -c 'trap "" TERM HUP; exec 9> held; flock 9; touch ready; sleep 60' &)
 while ! test -e ready; do :; done
@@ -379,7 +367,7 @@ async def _heavy(sandbox: Sandbox, path: str, case: Heavy) -> list[str]:
     settings = CommandSettings.model_validate({"timeout_s": 20, **case.settings})
     runner = LimitedCommandRunner(settings, path, sandbox=sandbox)
     async with scratch_folder() as folder:
-        env = {"PYTHON": sys.executable, "BURN": _BURN}
+        env = {"PYTHON": sys.executable}
         result = await runner.run(["/bin/sh", "-c", case.script], cwd=folder, env=env)
     return [] if result.limit == case.limit else [f"{case.name}: {result.limit or result.exit_code}"]
 

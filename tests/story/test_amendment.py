@@ -149,12 +149,9 @@ async def test_a_web_story_that_forgot_three_packages_ends_as_done(tmp_path: Pat
     assert "contract.transitive" in codes(outcome), "pydantic is fine, and better declared"
 
 
-@pytest.mark.parametrize(
-    ("ci", "pushed", "status"),
-    [("ask", True, StoryStatus.NEEDS_ATTENTION), ("allow", True, StoryStatus.DONE), ("ask", False, StoryStatus.DONE)],
-)
+@pytest.mark.parametrize(("pushed", "status"), [(True, StoryStatus.NEEDS_ATTENTION), (False, StoryStatus.DONE)])
 async def test_a_pipeline_is_a_persons_question_before_it_is_pushed(
-    tmp_path: Path, ci: str, pushed: bool, status: StoryStatus
+    tmp_path: Path, pushed: bool, status: StoryStatus
 ) -> None:
     stand = Stand(tmp_path)
     workflow = ".github/workflows/test.yml"
@@ -162,7 +159,7 @@ async def test_a_pipeline_is_a_persons_question_before_it_is_pushed(
     jobs = "jobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n      - run: pytest\n"
     stand.team.deliver(A, 1, {**good(), workflow: f"on: [push]\n{jobs}"})
     stand.team.suite(A, suite_text(A))
-    outcome = await stand.run(await provider(stand.team, tmp_path), contract={"ci": ci}, pushed=pushed)
+    outcome = await stand.run(await provider(stand.team, tmp_path), pushed=pushed)
     assert (outcome.status, statuses(outcome)) == (status, {f"T-{A}-01": TaskStatus.DONE})
     assert stand.asked == ["breakdown 1", "delivery 1", "suite 1"]
     assert ("contract.ci" in {f.code for f in outcome.findings if f.severity.blocks}) == (

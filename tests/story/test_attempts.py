@@ -94,23 +94,20 @@ async def test_a_test_that_passes_when_its_run_is_repeated_is_flaky_and_told(tmp
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "policies", "runs"),
+    ("first", "second", "runs"),
     [
-        (FAILED, FAILED, {}, 3),
-        (FAILED, TestReport(problem=RunProblem.TIMEOUT), {}, 3),
-        (FAILED, PASSED, {"flaky_reruns": 0}, 1),
-        (TestReport(problem=RunProblem.NO_REPORT, cases=FAILED.cases), PASSED, {}, 1),
-        (TestReport(problem=RunProblem.MISSING_NAMES, cases=FAILED.cases), PASSED, {}, 1),
-        (RED, PASSED, {}, 1),
+        (FAILED, FAILED, 3),
+        (FAILED, TestReport(problem=RunProblem.TIMEOUT), 3),
+        (TestReport(problem=RunProblem.NO_REPORT, cases=FAILED.cases), PASSED, 1),
+        (TestReport(problem=RunProblem.MISSING_NAMES, cases=FAILED.cases), PASSED, 1),
+        (RED, PASSED, 1),
     ],
-    ids=["red again", "no second result", "switched off", "no report", "names missing", "no file known"],
+    ids=["red again", "no second result", "no report", "names missing", "no file known"],
 )
-async def test_what_is_not_flaky(
-    tmp_path: Path, first: TestReport, second: TestReport, policies: dict[str, Any], runs: int
-) -> None:
+async def test_what_is_not_flaky(tmp_path: Path, first: TestReport, second: TestReport, runs: int) -> None:
     stand = Stand(tmp_path, stories=[first, second])
     mended(stand, 2)
-    outcome, _ = await told(stand, tmp_path, test={"max_attempts": 1, **policies})
+    outcome, _ = await told(stand, tmp_path, test={"max_attempts": 1})
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
     assert "test.flaky" not in codes(outcome)
     assert len(stand.runner.ran) == runs

@@ -134,12 +134,9 @@ GIVEN = (
     name("prices.gpt-4.1.input", "3", (("prices", "gpt-4.1", "input"), 3)),
     name("prices.gpt-4.1.cache_write", "3", (("prices", "gpt-4.1", "cache_write"), 3)),
     name("prices.Qwen/Qwen2.5-7B", "{input: 1, output: 2}", (("prices", "Qwen/Qwen2.5-7B", "output"), 2)),
-    name("wire.models.gpt-4.1", "json", (("wire", "models", "gpt-4.1"), "json")),
-    name("wire.structured_models.Claude-X.1", "never", (("wire", "structured_models", "Claude-X.1"), "never")),
     name("personas.bob.stronger.model", "c", (("personas", "bob", "stronger", "model"), "c")),
     name("personas.Ann.B.timeout_s", "3", (("personas", "Ann.B", "timeout_s"), 3)),
     name("analysis.profiles.Team.v2", "[pr_review]", (("analysis", "profiles", "Team.v2"), ("pr_review",))),
-    name("provider.metadata.user.id", "me", (("provider", "metadata", "user.id"), "me")),
     name("provider.extra.reasoning.Summary", "auto", (("provider", "extra", "reasoning", "Summary"), "auto")),
 )
 
@@ -154,8 +151,7 @@ def test_a_name_that_is_set(tmp_path: Path, case: Case) -> None:
 @table(
     name("PRICES__gpt-4.1__INPUT", "3", (("prices", "gpt-4.1", "input"), 3)),
     name("PRICES__GPT-4.1__INPUT", "3", (("prices", "gpt-4.1", "input"), 3), seen="the file has it in small letters"),
-    name("WIRE__MODELS__Claude-X", "json", (("wire", "models", "Claude-X"), "json")),
-    name("WIRE__MODELS__my__Model", "json", (("wire", "models", "my__Model"), "json")),
+    name("PRICES__my__Model", "{input: 1, output: 2}", (("prices", "my__Model", "output"), 2)),
     name("PERSONAS__BOB__TIMEOUT_S", "4", (("personas", "bob", "timeout_s"), 4)),
     name("PERSONAS__Ann__STRONGER__MODEL", "c", (("personas", "Ann", "stronger", "model"), "c")),
     name("TEST__MAX_ATTEMPTS", "7", (("test", "max_attempts"), 7)),
@@ -173,7 +169,7 @@ def test_a_name_in_the_environment(tmp_path: Path, case: Case) -> None:
         "3",
         "unknown configuration name prices.gpt-4.1.inptu; did you mean prices.gpt-4.1.input",
     ),
-    name("wire.modles.gpt-4.1", "json", "unknown configuration name wire.modles; did you mean wire.models"),
+    name("wire.fromat", "json", "unknown configuration name wire.fromat; did you mean wire.format"),
     name("personas.ALEX.model", "m", "personas.ALEX: there is no such persona; did you mean alex"),
 )
 def test_a_name_that_is_none(tmp_path: Path, case: Case) -> None:
