@@ -39,6 +39,8 @@ from orchestrator.storage.story_claims import StoryClaims
 Phase = Literal["starting", "ready", "stopping"]
 
 
+PRUNE_EVERY_S = 3600.0
+"""Between two looks for what is old enough to be pruned."""
 LAST_S = 2.0
 """Seconds that each last deed gets."""
 
@@ -324,4 +326,4 @@ class Daemon:
                 await self.prune({}, dry_run=False)
             except (OrchestratorError, OSError) as error:
                 await self.emit("pruning_failed", f"the past was not pruned: {error}", level=Level.WARN)
-            await asyncio.sleep(self.settings.retention.every_s)
+            await asyncio.sleep(PRUNE_EVERY_S)

@@ -154,8 +154,6 @@ class RetentionSettings(Section):
 
     days: float | None = Field(default=90.0, gt=0)
     """Age of a finished sprint, or of an ended analysis, at which it is pruned; empty: never."""
-    every_s: float = Field(default=3600.0, gt=0)
-    """Seconds between two looks of the daemon."""
 
 
 PROFILES: dict[str, tuple[str, ...]] = {
