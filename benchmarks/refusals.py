@@ -33,7 +33,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from benchmarks.measure import Figure, Result
-from orchestrator.app.judge import CheckOptions, check, check_any_plan, find_path_in, judged_json
+from orchestrator.app.judge import CheckOptions, check, find_path_in, judged_json
+from orchestrator.app.plans import check_any_plan
 from orchestrator.code.packages import dependencies_of
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Pair
 from orchestrator.core.paths import is_binary_file, is_manifest, is_test_file, unsafe_reason

@@ -7,12 +7,12 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from orchestrator.app.judge import KINDS, Surroundings, judge
 from orchestrator.checks.analysis import read_stage
 from orchestrator.checks.breakdown import merge_missing
 from orchestrator.checks.suite import read_analysis
 from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown
 from orchestrator.core.finding import Finding, blocking
-from orchestrator.sprint.judge import KINDS, Surroundings, judge
 from tests.contracts_tool import FOLDER, TYPES, schema_text
 from tests.example_project import FILES, STORY, task_files
 

@@ -9,31 +9,125 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+from orchestrator.answers import Status
+from orchestrator.answers.action_plan import PlanExtraction, parse_plan
+from orchestrator.app.judge import (
+    CheckOptions,
+    Judged,
+    Surroundings,
+    files_in,
+    judge_delivery,
+    judge_task_plan,
+    obstacles_in,
+)
 from orchestrator.app.plan_files import find_existing, find_obstacles, project_files, read_texts
 from orchestrator.app.runners import command_path, sandbox_for
+from orchestrator.checks.action_plan import Applied, apply_plan, delivery_of, named_paths
 from orchestrator.checks.action_plan_files import PlanWorld
-from orchestrator.code.shell import script
-from orchestrator.core.action_plan import Execute, ExecutionReport, is_url
+from orchestrator.code.shell import failed_step, script
+from orchestrator.core.action_plan import (
+    ActionPlan,
+    ActionResult,
+    ActionState,
+    Execute,
+    ExecutionReport,
+    Prune,
+    Read,
+    is_url,
+)
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError, WorkspaceError
+from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.paths import is_manifest, unsafe_reason
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.files.safe_files import write_below
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings
-from orchestrator.sprint.judge import Hands, JudgedPlan, carry_out, judge_plan, paths_of
 from orchestrator.storage.state_folder import StateFolder
 
 MAX_TEXT = 16 * 1024 * 1024
 """Bytes of a file that a plan may change."""
 MAX_DIFF_LINES = 20_000
 """Lines of a file whose difference is shown line by line."""
+
+
+class JudgedPlan(NamedTuple):
+    """A plan with its findings; `applied` is None when no files were given."""
+
+    extraction: PlanExtraction
+    world: PlanWorld | None
+    applied: Applied | None
+    judged: Judged
+
+
+def paths_of(text: str) -> tuple[str, ...]:
+    """Returns the safe paths that a plan names, whose texts the caller reads into the world."""
+    plan = parse_plan(text).plan
+    return named_paths(plan) if plan is not None else ()
+
+
+def judge_plan(
+    text: str, world: PlanWorld | None, story: str | None = None, contract: ArchitectureContract | None = None
+) -> JudgedPlan:
+    """Returns the findings of a run's checks on a plan, stage by stage; with `story` also on contents and contract.
+
+    Without a world the actions are not checked, and a finding says so. Never raises.
+    """
+    found = parse_plan(text)
+    findings = found.findings
+    applied = None
+    if found.status in {Status.OK, Status.REPAIRED} and found.plan is not None:
+        if world is None:
+            findings = (*findings, _unknown(found.plan))
+        else:
+            applied = apply_plan(found.plan, world)
+            findings = (*findings, *applied.findings)
+            if applied.valid and story is not None and applied.changes:
+                findings = (*findings, *_as_delivery(applied, world, story, contract))
+    return JudgedPlan(found, world, applied, Judged(found.status, findings))
+
+
+def _unknown(plan: ActionPlan) -> Finding:
+    where = Where(line=plan.actions[0].line or None) if plan.actions else Where()
+    message = "what the actions would do could not be checked: no folder was given"
+    return minor("plan.unchecked", message, where=where, fix="Name the folder with --repo.")
+
+
+def _as_delivery(
+    applied: Applied, world: PlanWorld, story: str, contract: ArchitectureContract | None
+) -> tuple[Finding, ...]:
+    around = Surroundings(story=story, files=tuple(sorted(world.paths)), texts=world.texts, contract=contract)
+    return tuple(judge_delivery(delivery_of(applied, story, ""), around))
+
+
+NO_PLAN = frozenset({"plan.none", "plan.encoding", "plan.too_many"})
+"""Codes of the findings on a text without an action plan."""
+
+
+def holds_actions(text: str) -> bool:
+    """Returns whether a text holds an action plan, or is meant as one."""
+    found = parse_plan(text)
+    return found.plan is not None or any(finding.code not in NO_PLAN for finding in found.findings)
+
+
+def check_any_plan(text: str, options: CheckOptions) -> tuple[str, Judged]:
+    """Returns which plan a text holds, and what the checks say about it. Raises ConfigError. Blocks."""
+    if holds_actions(text):
+        return "action plan", check_plan(text, options.repo, options.context, options.story).judged
+    files = files_in(options.repo) if options.repo is not None else None
+    manifests = sorted(path for path in files or () if is_manifest(path))
+    texts = read_texts(options.repo, manifests) if options.repo is not None else {}
+    obstacles = obstacles_in(options.repo, files or ())
+    around = Surroundings(story=options.story, files=files, texts=texts, obstacles=obstacles)
+    judged = judge_task_plan(text, options.file, around)
+    return "no plan" if judged.status is Status.REFUSED else "task plan", judged
 
 
 def check_plan(
@@ -99,8 +193,8 @@ async def apply(
     if plan is None or applied is None or world is None or not judged.judged.valid:
         raise ConfigError("the plan is not valid and cannot be applied", findings=judged.judged.findings)
 
-    async def write(changes: Mapping[str, str | None]) -> None:
-        await asyncio.to_thread(_write, repo, world, changes)
+    async def write() -> None:
+        await asyncio.to_thread(_write, repo, world, applied.changes)
 
     async def run(sandbox: Sandbox, action: Execute) -> CommandResult:
         if not await asyncio.to_thread(_is_below, repo, action.cwd):
@@ -109,8 +203,7 @@ async def apply(
         runner = LimitedCommandRunner(settings.commands, command_path(environment), sandbox=sandbox)
         return await runner.run(argv, cwd=repo / action.cwd, env=action.env, timeout_s=action.timeout_s, access=access)
 
-    hands = Hands(write=write, run=None if sandbox is None else partial(run, sandbox), token=token)
-    return await carry_out(plan, applied, hands)
+    return await carry_out(plan, write, None if sandbox is None else partial(run, sandbox), token)
 
 
 def _is_below(repo: Path, folder: str) -> bool:
@@ -125,6 +218,66 @@ def _write(repo: Path, world: PlanWorld, changes: Mapping[str, str | None]) -> N
         raise WorkspaceError("a file was changed since the plan was checked")
     contents = [(path, text.encode()) for path, text in changes.items() if text is not None]
     write_below(repo.resolve(), contents, [path for path, text in changes.items() if text is None])
+
+
+Run = Callable[[Execute], Awaitable[CommandResult]]
+
+
+async def carry_out(
+    plan: ActionPlan, write: Callable[[], Awaitable[None]], run: Run | None, token: str
+) -> ExecutionReport:
+    """Writes the files, all or none, then runs the commands in order; skips everything after the first failure.
+
+    `write` makes all changes or none (WorkspaceError), `run` is None where commands are forbidden, `token` marks the
+    failed step in their output.
+    """
+    skipped, broken = "", ""
+    try:
+        await write()
+    except WorkspaceError as error:
+        broken = error.message
+    results: list[ActionResult] = []
+    for number, action in enumerate(plan.actions, start=1):
+        output = ""
+        if skipped:
+            state, reason = ActionState.SKIPPED, skipped
+        elif isinstance(action, Read | Prune):
+            state, reason = ActionState.SKIPPED, "means something in a conversation only"
+        elif broken:
+            state, reason = ActionState.FAILED, f"nothing was written: {broken}"
+        elif isinstance(action, Execute):
+            state, reason, output = await _executed(action, run, token)
+        else:
+            state, reason = ActionState.DONE, ""
+        if state is ActionState.FAILED:
+            skipped = f"action {number} ({action.verb} {action.subject[:80]}) failed"
+        results.append(
+            ActionResult(
+                number=number,
+                verb=action.verb,
+                subject=action.subject,
+                line=action.line,
+                state=state,
+                reason=reason,
+                output=output,
+            )
+        )
+    return ExecutionReport(title=plan.title, actions=tuple(results))
+
+
+async def _executed(action: Execute, run: Run | None, token: str) -> tuple[ActionState, str, str]:
+    """Runs a command; returns its state, the reason and the output."""
+    if run is None:
+        return ActionState.SKIPPED, "commands were not confirmed", ""
+    done = await run(action)
+    step, output = failed_step(action.command, token, done.output)
+    if done.ok:
+        return ActionState.DONE, "", output
+    ended = "was ended by a signal" if done.exit_code is None else f"ended with exit code {done.exit_code}"
+    reason = f"`{step or action.subject}` {f'hit its {done.limit} limit' if done.limit else ended}"
+    if action.allow_failure:
+        return ActionState.DONE, f"{reason}, which is allowed", output
+    return ActionState.FAILED, reason, output
 
 
 class Draft:

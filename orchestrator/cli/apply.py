@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from orchestrator.answers.task_plan import read_task_plan
 from orchestrator.app.judge import judged_json
-from orchestrator.app.plans import apply, check_plan, diff_plan
+from orchestrator.app.plans import JudgedPlan, apply, check_plan, diff_plan, holds_actions
 from orchestrator.cli.check import ShownOption, get_exit_code, say_findings, split_context
 from orchestrator.cli.commands import replan
 from orchestrator.cli.common import (
@@ -36,7 +37,6 @@ from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.value import printable, shortened
 from orchestrator.prompts.feedback import render_execution_report
 from orchestrator.settings import forget_secrets
-from orchestrator.sprint.judge import JudgedPlan, PlanKind, kind_of
 
 app = command_group()
 MOST_TOLD = 600
@@ -128,8 +128,7 @@ def _offer_replan(call: Context, story: Mapping[str, Any], findings: Sequence[Fi
 def _action_plan(file: str) -> str:
     """Returns the text of a plan of actions; ends with exit code 2 where it holds tasks."""
     text = read_text(file)
-    kind = kind_of(text)
-    if kind is PlanKind.TASKS or kind is PlanKind.BOTH:
+    if not holds_actions(text) and read_task_plan(text).plan.tasks:
         fail(f"{file} holds a task plan (`### Task N`), which `run --plan` builds; apply takes an action plan alone")
     return text
 

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from orchestrator.answers import Status
-from orchestrator.app.judge import CheckOptions, check, check_any_plan, find_path_in, judged_json
+from orchestrator.app.judge import CheckOptions, Judged, check, find_path_in, judged_json
+from orchestrator.app.plans import NO_PLAN, check_any_plan
 from orchestrator.cli.common import (
     Context,
     Exit,
@@ -20,7 +21,6 @@ from orchestrator.cli.common import (
     split_names,
 )
 from orchestrator.core.finding import blocking
-from orchestrator.sprint.judge import NO_PLAN, Judged
 
 app = command_group()
 check_app = command_group(no_args_is_help=True, help="Check an answer as a run does.")

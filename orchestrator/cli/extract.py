@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator.answers import Extraction, Status, extract
+from orchestrator.app.judge import WHOLE_KINDS, read_whole
 from orchestrator.cli.common import Context, Exit, FileArgument, command, command_group, print_json, read_text, say
 from orchestrator.core.errors import UnknownName
 from orchestrator.core.value import suggest
 from orchestrator.settings import packaged
-from orchestrator.sprint.judge import WHOLE_KINDS, read_whole
 
 app = command_group()
 SUFFIX = ".schema.json"

@@ -80,7 +80,6 @@ def test_a_repository_says_which_files_and_packages_there_are(tmp_path: Path) ->
         ("# Plan\n\n**Goal:** See prices\n", 1, "task plan", {"task_plan.no_tasks", "task_plan.too_short"}),
         ("### Task 1a\n", 1, "task plan", {"task_plan.heading", "task_plan.no_tasks"}),
         (ACTIONS, 0, "action plan", set()),
-        (f"{ACTIONS}\n## More\n\n### Task 1\n\nx\n", 1, "action plan and task plan", {"task_plan.mixed"}),
         (ACTIONS.replace("R\n", "1. **R** in `a.py`\n- [ ] T001 in src/a.py\n"), 0, "action plan", set()),
         (ACTIONS.replace("DELETE", "CREATE") + "\n````\n### Task 1\n````\n", 0, "action plan", set()),
         ('{"files": []}', 4, "no plan", {"plan.none"}),

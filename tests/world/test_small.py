@@ -6,13 +6,13 @@ import pytest
 
 from orchestrator.answers.looks import look_in
 from orchestrator.answers.paths import split_lines
+from orchestrator.app.judge import Surroundings, judge
 from orchestrator.checks.action_plan_files import with_line_ends
 from orchestrator.code.check import check_syntax
 from orchestrator.code.packages import missing_packages
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.value import suggest
 from orchestrator.personas.shown import Shown
-from orchestrator.sprint.judge import Surroundings, judge
 from tests.world.case import Case, table
 
 MODELS = "schemas written by models"
