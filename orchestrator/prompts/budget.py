@@ -82,79 +82,46 @@ def _open_fence(text: str) -> str:
     return bar
 
 
-def _shortened(block: ContextBlock, room: int) -> str:
+def _cut(block: ContextBlock, room: int) -> str:
     """The block's first whole lines and a note of what is missing, at most `room` characters; "" when it is too few."""
-    if room < _MIN_CUT_CHARS:
+    start, end = f"[{cap(block.name, 60)}: cut here, ", f" of {len(block.text)} characters left out]"
+    bar_room = len(_open_fence(block.text[: max(room, 0)])) + 2
+    kept = block.text[: max(0, room - len(start) - len(end) - len(str(len(block.text))) - bar_room)]
+    kept = kept.rpartition("\n")[0] or kept
+    if room < _MIN_CUT_CHARS or not kept:
         return ""
-    name, rest = f"[{cap(block.name, 60)}: cut here, ", f" of {len(block.text)} characters left out]"
-    bar_room = len(_open_fence(block.text[:room])) + 1
-    limit = room - len(name) - len(rest) - len(str(len(block.text))) - bar_room - 1
-    end = block.text.rfind("\n", 0, max(limit, 0) + 1)
-    kept = block.text[:end] if end > 0 else block.text[: max(limit, 0)]
     bar = _open_fence(kept)
-    closed = f"{kept}\n{bar}" if bar else kept
-    text = f"{closed}\n{name}{len(block.text) - len(kept)}{rest}"
-    return text if kept and len(text) <= room else ""
-
-
-def _left_out(names: Sequence[str], room: int) -> str:
-    """One line that names what is missing, as much of it as `room` characters hold."""
-    start = f"[Left out for lack of room ({len(names)})"
-    best = f"{start}]"[:room]
-    for shown in range(1, len(names) + 1):
-        more = f" and {len(names) - shown} more" if shown < len(names) else ""
-        line = f"{start}: {', '.join(names[:shown])}{more}]"
-        if len(line) > room + len(" and 999999 more"):
-            break
-        best = line if len(line) <= room else best
-    return best
-
-
-class _Room:
-    """What is placed so far, and how many characters are left."""
-
-    def __init__(self, chars: int) -> None:
-        self.chars = chars
-        self.placed: dict[int, str] = {}
-
-    def take(self, place: int, text: str) -> bool:
-        """Place `text` when it fits."""
-        if not text or len(text) + len(_GAP) > self.chars:
-            return False
-        self.placed[place] = text
-        self.chars -= len(text) + len(_GAP)
-        return True
-
-
-def _fill(blocks: Sequence[ContextBlock], room: _Room) -> None:
-    # Whole blocks first: one that is cut would take the room of several small ones.
-    for weight in sorted({block.weight for block in blocks}, reverse=True):
-        same = [(place, block) for place, block in enumerate(blocks) if block.weight == weight]
-        rest = [(place, block) for place, block in same if not room.take(place, block.text)]
-        for place, block in rest:
-            room.take(place, _shortened(block, room.chars - len(_GAP)))
+    return "\n".join(filter(None, (kept, bar, f"{start}{len(block.text) - len(kept)}{end}")))
 
 
 def fit(blocks: Sequence[ContextBlock], budget_tokens: int) -> str:
     """Returns the blocks' texts in the given order, together at most `budget_tokens`; blank blocks vanish.
 
-    When they do not fit: heavier blocks first, among equals whole ones before cut ones; a cut block ends at a line, its
-    open fence closed, with a note; blocks that are missing are named in a last line.
+    When they do not fit: heavier blocks first, of equals the shorter ones; a cut block ends at a line, its open fence
+    closed, with a note; blocks that are missing are named in a last line.
     """
+    return fit_told(blocks, budget_tokens)[0]
+
+
+def fit_told(blocks: Sequence[ContextBlock], budget_tokens: int) -> tuple[str, tuple[str, ...]]:
+    """Returns the same, and the names of the blocks that are not shown whole."""
     spoken = [block for block in blocks if block.text.strip()]
     budget = max(budget_tokens, 0) * CHARS_PER_TOKEN
     whole = _GAP.join(block.text for block in spoken)
     if len(whole) <= budget:
-        return whole
+        return whole, ()
     # Room for the line that names what is missing is set aside before anything is placed.
-    notice_chars = min(budget // 4, NOTICE_CHARS)
-    room = _Room(budget - notice_chars)
-    _fill(spoken, room)
-    parts = [room.placed[place] for place in sorted(room.placed)]
-    missing = [block.name for place, block in enumerate(spoken) if place not in room.placed]
-    if missing:
-        parts.append(_left_out(missing, notice_chars))
-    return _GAP.join(parts)
+    notice = min(budget // 4, NOTICE_CHARS)
+    room, placed = budget - notice, dict.fromkeys(range(len(spoken)), "")
+    for place in sorted(placed, key=lambda at: (-spoken[at].weight, len(spoken[at].text))):
+        text = spoken[place].text
+        placed[place] = text if len(text) + len(_GAP) <= room else _cut(spoken[place], room - len(_GAP))
+        room -= len(placed[place]) + len(_GAP) if placed[place] else 0
+    missing = [spoken[place].name for place, text in placed.items() if not text]
+    line = f"[Left out for lack of room ({len(missing)}): {', '.join(missing)}]"
+    line = line if len(line) <= notice else f"{line[: max(0, notice - 2)]}…]"[:notice]
+    cut = tuple(spoken[place].name for place, text in placed.items() if text != spoken[place].text)
+    return _GAP.join(filter(None, (*placed.values(), line if missing else ""))), cut
 
 
 AROUND_LINES = 4  # before and after a place

@@ -11,14 +11,13 @@ from orchestrator.core.delivery import CHOICES, FIX, ISSUE, WHY, PastReview, Rev
 from orchestrator.core.finding import Finding
 from orchestrator.prompts.budget import (
     BUDGET_TOKENS,
-    CHARS_PER_TOKEN,
-    NOTICE_CHARS,
     ContextBlock,
     as_data,
     cap,
     cap_middle,
     fence,
     fit,
+    fit_told,
 )
 
 MAX_FINDINGS = 40
@@ -179,18 +178,8 @@ def render_diff(diff: str, budget_tokens: int = BUDGET_TOKENS) -> ShownDiff:
     what is cut or left out is said in its place.
     """
     blocks = [_block(path, text) for path, text in files_of(diff)]
-    budget = max(budget_tokens, 0) * CHARS_PER_TOKEN
-    # `fit` sets the same share aside for its notice.
-    room = budget if sum(len(block.text) + 2 for block in blocks) <= budget else budget - min(budget // 4, NOTICE_CHARS)
-    whole: set[int] = set()
-    for place in sorted(range(len(blocks)), key=lambda at: len(blocks[at].text)):
-        room -= len(blocks[place].text) + 2
-        if room < 0:
-            break
-        whole.add(place)
-    weighed = [block.model_copy(update={"weight": 2}) if at in whole else block for at, block in enumerate(blocks)]
-    cut = tuple(block.name for at, block in enumerate(blocks) if at not in whole or _BINARY.search(block.text))
-    return ShownDiff(fit(weighed, budget_tokens), cut)
+    text, cut = fit_told(blocks, budget_tokens)
+    return ShownDiff(text, tuple(one.name for one in blocks if one.name in cut or _BINARY.search(one.text)))
 
 
 def files_of(diff: str) -> list[tuple[str, str]]:
