@@ -97,17 +97,16 @@ def _work(task: Task, existing: frozenset[str], folders: frozenset[str]) -> Iter
 def _packages(task: Task, declared: frozenset[str]) -> Iterator[Finding]:
     fix = "Declare it under dependencies, or do without it."
     found = read_installs(task.command or "")
-    installed = (*found.packages, *found.system)
     for unclear in found.unclear[:1]:
         message = f"what `{unclear}` installs cannot be known"
         plainly = "Write the command plainly, and declare its packages under dependencies."
         yield major("breakdown.undeclared_package", message, fix=plainly)
-    for name in installed:
+    for name in found.packages:
         if name not in declared | INSTALLERS:
             message = f"the command installs `{name}`, which is not declared"
             yield major("breakdown.undeclared_package", message, fix=fix)
     for name in spoken_packages(task.description):
-        if name not in installed and normal_names([name]).isdisjoint(declared):
+        if name not in found.packages and normal_names([name]).isdisjoint(declared):
             message = f"the description names the package `{name}`, which is not declared"
             yield policy("breakdown.undeclared_package", message, fix=fix)
 

@@ -6,16 +6,14 @@ from contextlib import suppress
 from posixpath import basename, dirname
 
 from orchestrator.code.check import is_program
-from orchestrator.code.installs import INSTALLERS, Installs, read_installs
+from orchestrator.code.installs import INSTALLERS, read_installs
 from orchestrator.code.manifests.declared import Found
 from orchestrator.code.manifests.manifest import is_lock, read_lock, read_manifest
 from orchestrator.code.manifests.npm import is_npm_config, names_modules, read_npm_config, read_package_json
-from orchestrator.code.manifests.python import inline_requirements
-from orchestrator.code.python.imports import commands_of, is_python
-from orchestrator.code.shell import is_script, runner_settings, shell_lines
+from orchestrator.code.shell import runner_settings
 from orchestrator.contract.imports import check_imports, foreign_module, is_source, seen_as
 from orchestrator.contract.world import World
-from orchestrator.core.finding import Finding, Where, critical, major, minor, policy
+from orchestrator.core.finding import Finding, Where, critical, major, policy
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.secrets import masks_in
 from orchestrator.core.value import hidden_characters
@@ -140,7 +138,6 @@ def must_be_read(path: str) -> bool:
         or is_lock(path)
         or name in _SOURCES
         or name in _GIT_SETTINGS
-        or is_script(path)
     )
 
 
@@ -174,18 +171,11 @@ def check_hidden(path: str, text: str, before: str | None, where: Where) -> Iter
 
 
 def _installing(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
-    """Packages that the plain commands of a file install; what a system is given is not asked about."""
-    new = _installs(path, text)
-    if not new.packages and not new.unclear:
-        return
-    old = _installs(path, before or "")
-    fresh = [name for name in new.packages if name not in world.dependencies | INSTALLERS | set(old.packages)]
-    for name in fresh:
+    """Packages that the scripts of a manifest install, which its package manager runs by itself."""
+    new, old = (read_installs("\n".join(read_manifest(path, one).commands)) for one in (text, before or ""))
+    for name in (name for name in new.packages if name not in world.dependencies | INSTALLERS | set(old.packages)):
         message = f"`{path}` installs `{name[:120]}`, which nothing declares"
         yield policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
-    for command in [command for command in new.unclear if command not in old.unclear][:1]:
-        message = f"what `{command}` installs cannot be known from `{path}`"
-        yield minor("contract.unreadable", message, where=where, fix=_PLAINLY)
 
 
 def check_command(world: World, command: str, where: Where) -> Iterator[Finding]:
@@ -193,7 +183,7 @@ def check_command(world: World, command: str, where: Where) -> Iterator[Finding]
     shown = " ".join(command.split())[:80]
     yield from _masked(f"`{shown}`", command, None, where)
     found = read_installs(command)
-    for name in (*found.packages, *found.system):
+    for name in found.packages:
         if name not in world.dependencies | INSTALLERS:
             message = f"`{shown}` installs `{name[:120]}`, which nothing declares"
             yield policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
@@ -267,13 +257,3 @@ def _lines(pattern: re.Pattern[str], text: str) -> set[str]:
     """The whole lines that `pattern` finds something in."""
     # Line by line: a pattern anchored at both ends must not run over several.
     return {line.strip() for line in text.splitlines() if pattern.match(line)}
-
-
-def _installs(path: str, text: str) -> Installs:
-    """What the commands in a script, a pipeline, a manifest's scripts or a program's calls install."""
-    if is_manifest(path):
-        return read_installs("\n".join(read_manifest(path, text).commands))
-    if is_python(path):
-        found = read_installs("\n".join(commands_of(path, text)))
-        return found._replace(packages=tuple(dict.fromkeys((*inline_requirements(text), *found.packages))))
-    return read_installs(shell_lines(path, text))

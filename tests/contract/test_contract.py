@@ -121,7 +121,7 @@ def test_dependencies_enter_only_by_declaration() -> None:
     assert codes(deliver("package.json", "{", task="T2")) == ["unreadable"]
     hidden = '{"scripts": {"postinstall": "npm i left-pad express"}}'
     assert codes(deliver("package.json", hidden, task="T2")) == ["dependency"]
-    assert codes(deliver("Makefile", "setup:\n\t@pip install \\\n\t  requests flask\n", task="T2")) == ["dependency"]
+    assert deliver("Makefile", "setup:\n\t@pip install requests\n", task="T2") == [], "it runs without network"
     assert codes(diff(entry("requirements.txt"), "Flask\nhttps://host/evil.whl\n")) == ["dependency"]
     assert codes(diff(entry("requirements.txt"), "Flask\n-r README.md\n")) == ["dependency"]
 

@@ -156,40 +156,6 @@ def test_sound_imports_pass_without_a_word(text: str) -> None:
     assert said(text) == []
 
 
-CALLS = [
-    "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'evil'])",
-    "import subprocess as sp\nsp.check_call(('pip', 'install', 'evil'))",
-    "from os import system\nsystem('cd x && pip install evil')",
-    "import subprocess\nsubprocess.run(['bash', '-lc', 'pip install evil'])",
-]
-
-
-@pytest.mark.parametrize("text", CALLS)
-def test_what_a_program_has_installed_is_asked_about(text: str) -> None:
-    found = [f for f in said(text) if f.code == "contract.dependency"]
-    assert [(f.ask, f.severity, f.where.field) for f in found] == [(True, Severity.MINOR, "evil")]
-    assert said(text, before=text) == []
-
-
-SOUND_CALLS = [
-    "print('pip install evil')",
-    "HELP = 'pip install evil'\nCMD = ['pip', 'install', 'evil']",
-    "import subprocess\nsubprocess.run(['pip', 'list'])\nsubprocess.run(['pip', 'install', '-r', 'requirements.txt'])",
-    "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'app', 'install', 'evil'])",
-    "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', 'install', 'flask', 'rich>=13'])",
-    "import subprocess\ndef go(cmd):\n    return subprocess.run(cmd, capture_output=True)",
-    "session = None\nsession.execute('select 1')\nsession.run('install evil')",
-    "import nox\n@nox.session\ndef tests(session):\n    session.install('evil')\n    session.run('pytest')",
-    "import subprocess\nsubprocess.run('echo pip install evil', shell=True)",
-    "import subprocess\nsubprocess.run()\nsubprocess.run(*())\nsubprocess.run([])\nsubprocess.run('')",
-]
-
-
-@pytest.mark.parametrize("text", SOUND_CALLS)
-def test_sound_calls_pass(text: str) -> None:
-    assert said(text) == []
-
-
 def notebook(*cells: str, language: str = "python") -> str:
     found = [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells]
     markdown = {"cell_type": "markdown", "source": ["import evil\n", "!pip install evil"]}
@@ -204,14 +170,6 @@ def notebook(*cells: str, language: str = "python") -> str:
         ("notes.ipynb", notebook("import json", "import evil"), "import"),
         ("notes.ipynb", notebook("%%time\nimport evil"), "import"),
         ("notes.ipynb", notebook("import evil\nevil?"), "import"),
-        ("notes.ipynb", notebook("!pip install evil"), "dependency"),
-        ("notes.ipynb", notebook("if 1:\n    !pip install evil"), "dependency"),
-        ("notes.ipynb", notebook("x = !pip install evil"), "dependency"),
-        ("notes.ipynb", notebook("%pip install -q evil"), "dependency"),
-        ("notes.ipynb", notebook("%pip install \\\n    evil"), "dependency"),
-        ("notes.ipynb", notebook("%%bash\ncd x\npip install evil"), "dependency"),
-        ("notes.ipynb", notebook("import os\nos.system('pip install evil')"), "dependency"),
-        ("notes.ipynb", notebook("!pip install evil", language="R"), "dependency"),
         ("x.pth", "import evil; evil.run()\n./lib", "import"),
         ("sitecustomize.py", "import sys", "test_settings"),
         ("setup.py", "import evil\nfrom setuptools import setup\nsetup()", "import"),

@@ -405,23 +405,3 @@ def _text(node: ast.expr, named: Mapping[str, ast.expr], depth: int = 0) -> str 
         left, right = _text(node.left, named, depth + 1), _text(node.right, named, depth + 1)
         return None if left is None or right is None else left + right
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-
-_BLOCK = re.compile(r"(?m)^# /// script[ \t]*$\n(?P<lines>(?:^#(?: .*)?$\n)+?)^# ///[ \t]*$")
-
-
-def inline_requirements(text: str) -> tuple[str, ...]:
-    """Packages that such a block names, and places it takes them from; one that cannot be read stands as its own text.
-
-    Never raises.
-    """
-    match = _BLOCK.search(text.replace("\r\n", "\n"))
-    if match is None:
-        return ()
-    lines = "\n".join(line[2:] for line in match["lines"].splitlines())
-    try:
-        # Its first keys are those of a project, its tables are written in full.
-        found = read_toml("pyproject.toml", f"[project]\n{lines}\n", "")
-    except (ValueError, RecursionError):
-        return ("an unreadable `# /// script` block",)
-    return tuple(sorted({*found.names, *found.pinned, *found.sources, *found.bad}))

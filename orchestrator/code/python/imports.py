@@ -1,11 +1,10 @@
-"""Every import of a Python text, and the commands that it runs; modules, notebooks and path configuration files.
+"""Every import of a Python text: modules, notebooks and path configuration files.
 
 Statements count, and calls that name the module they import. Cython is the compiler's to judge.
 """
 
 import ast
 import re
-import shlex
 from collections.abc import Iterator
 from posixpath import splitext
 
@@ -84,12 +83,8 @@ def _names(node: ast.AST | None) -> set[str]:
 MODULES = (".py", ".pyi", ".pyw", ".pyx", ".pxd", ".pxi")
 """Suffixes of files that can be imported, once compiled where need be."""
 _JUDGED = (".py", ".pyi", ".pyw", ".ipynb", ".pth")
-_MAGIC = re.compile(r"^(?P<blanks>[ \t]*)(?:(?:[\w, \t]+=[ \t]*)?(?:%%?|!!?)(?P<command>.*)|.*\?[ \t]*)$", re.MULTILINE)
+_MAGIC = re.compile(r"^(?P<blanks>[ \t]*)(?:(?:[\w, \t]+=[ \t]*)?(?:%%?|!!?).*|.*\?[ \t]*)$", re.MULTILINE)
 """A line for the notebook, not for Python: `!pip install x`, `%pip install x`, `%%time`, `name?`."""
-_CALLS = frozenset({"run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput"})
-# Most texts hold no word that installs, alone or in a command, and then need no look at every call.
-_INSTALLING = re.compile(r"[\"' ](?:install|add|i|get|require)[\"' ]")
-_CALLED_HERE = re.compile(rf"\b(?:{'|'.join(sorted(_CALLS))})\(")
 
 
 def is_python(path: str) -> bool:
@@ -102,40 +97,15 @@ def imports_of(path: str, text: str) -> tuple[Import, ...] | None:
     suffix = splitext(path.lower())[1]
     if suffix == ".ipynb":
         program = _notebook(text)
-        return (imports(program[0]) or ()) if program is not None else None  # a magic may be no Python at all
+        return (imports(program) or ()) if program is not None else None  # a magic may be no Python at all
     if suffix == ".pth":
         lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.startswith(("import ", "import\t"))]
         return imports("\n".join(lines))
     return imports(text)
 
 
-def commands_of(path: str, text: str) -> tuple[str, ...]:
-    """Returns the command lines that a file that `is_python` hands to a shell or a process as literals."""
-    if not path.lower().endswith(".ipynb"):
-        return tuple(_literal_commands(text))
-    program = _notebook(text)
-    return (*program[1], *_literal_commands(program[0])) if program is not None else ()
-
-
-def _literal_commands(text: str) -> Iterator[str]:
-    """`os.system("pip install x")`, `subprocess.run([sys.executable, "-m", "pip", …])`: what is no literal is `$_`."""
-    tree = parse_python(text) if _CALLED_HERE.search(text) and _INSTALLING.search(text) else None
-    for node in walk(tree) if tree is not None else ():
-        if (
-            isinstance(node, ast.Call)
-            and node.args
-            and _CALLS & {getattr(node.func, "attr", ""), getattr(node.func, "id", "")}
-        ):
-            given = node.args[0]
-            if isinstance(given, ast.Constant) and isinstance(given.value, str):
-                yield given.value
-            elif isinstance(given, ast.List | ast.Tuple):
-                words = [one.value if isinstance(one, ast.Constant) else None for one in given.elts]
-                yield " ".join(shlex.quote(word) if isinstance(word, str) else "$_" for word in words)
-
-
-def _notebook(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Returns a notebook's program and the command lines of its magics; None when it is no notebook."""
+def _notebook(text: str) -> str | None:
+    """Returns a notebook's program; None when it is no notebook."""
     try:
         data = parse_json(text.removeprefix("\ufeff"))
         language = str(data.get("metadata", {}).get("kernelspec", {}).get("language") or "python")
@@ -143,16 +113,12 @@ def _notebook(text: str) -> tuple[str, tuple[str, ...]] | None:
     except (ValueError, AttributeError, TypeError, LookupError, RecursionError):  # not a notebook
         return None
     program: list[str] = []
-    commands: list[str] = []
     for cell in cells:
         if re.match(r"\s*%%(?:bash|sh|script|system|sx|!)", cell):
-            commands += cell.split("\n")[1:]
             continue
         if parse_python(cell) is None:
-            joined = cell.replace("\\\n", " ")
-            commands += (found["command"] or "" for found in _MAGIC.finditer(joined))
-            cell = _MAGIC.sub(r"\g<blanks>pass", joined)
+            cell = _MAGIC.sub(r"\g<blanks>pass", cell.replace("\\\n", " "))
         # What is no Python without its magics (another language, a line that asks for help) must not hide the others.
         if language.lower().startswith(("python", "ipython")) and parse_python(cell) is not None:
             program.append(cell)
-    return "\n".join(program), tuple(commands)
+    return "\n".join(program)
