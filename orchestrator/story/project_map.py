@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import log
-from posixpath import dirname, join, normpath
+from posixpath import basename, dirname, join, normpath
 
 from orchestrator.code.outline import PROSE, Definition, is_code, is_facts, outline
 from orchestrator.core.contract import FileExports
@@ -23,6 +23,8 @@ LARGE_TOKENS = 2_500
 PART_TOKENS = 1_600
 """Those parts together."""
 _IMPORT = re.compile(r"(?:from|import)\s|(?:const|let|var)\b.*\brequire\(|export\b.*\bfrom\b")
+LAST_LINES = 6
+"""Lines that are shown of the end of a long source, behind which new functions go."""
 MOST_IMPORTS = 120
 """Lines of imports, or of `__all__`, that are shown of a long source."""
 PROSE_TOKENS = 700
@@ -144,7 +146,7 @@ def ranked(
         path: (path_words(path), _defined_words(texts[path], path) if path in texts else frozenset()) for path in files
     }
     spread = Counter(word for of_path, defined in told.values() for word in (of_path | defined) & wanted)
-    rare = {word: log(1 + len(files) / count) for word, count in spread.items()}
+    rare = {word: log((1 + len(files)) / count) for word, count in spread.items()}
     own: dict[str, float] = {}
     for path, (of_path, defined) in told.items():
         own[path] = sum(rare[word] * (2 if word in of_path else 1) for word in (of_path | defined) & wanted)
@@ -161,12 +163,13 @@ def ranked(
         path: (own[path] + near.get(path, 0.0)) * (0.5 if is_test_file(path) else 1.0) + 0.1 * log(1 + used[path])
         for path in files
     }
-    # Of files that nothing is said of, one of each folder comes before the second of any.
+    # Of files that nothing is said of, one of each folder, and of each name, comes before the second of any.
     turn: dict[str, int] = {}
     within: Counter[str] = Counter()
     for path in sorted(files):
-        turn[path] = within[dirname(path)]
-        within[dirname(path)] += 1
+        alike = (f"{dirname(path)}/", basename(path))
+        turn[path] = max(within[one] for one in alike)
+        within.update(alike)
     return sorted(weight.items(), key=lambda one: (-round(one[1], 6), turn[one[0]], one[0].count("/"), one[0]))
 
 
@@ -319,8 +322,9 @@ def in_part(path: str, text: str, about: str) -> str:
 
 
 def _head(text: str) -> list[tuple[int, int]]:
-    """Returns the lines of a source that nearly every change of it touches: its beginning, imports, and `__all__`."""
-    lines, spans = text.splitlines(), [(1, 15)]
+    """Returns the lines of a source that nearly every change of it touches: both its ends, imports, and `__all__`."""
+    lines = text.splitlines()
+    spans = [(1, 15), (len(lines) - LAST_LINES + 1, len(lines))]
     imports = [number for number, line in enumerate(lines[:MOST_IMPORTS], start=1) if _IMPORT.match(line)]
     if imports:
         spans.append((imports[0], _end(lines, imports[-1])))
@@ -364,7 +368,7 @@ def _parts(text: str, path: str, first: Sequence[tuple[int, int]], about: str) -
         if size <= room:
             room -= size
             kept.append((max(1, one.line - 2), min(len(lines), end + 2)))
-    told = [f"{path} has {len(lines)} lines; these are parts of it, READ shows it whole."]
+    told = [f"{path} has {len(lines)} lines; these are parts of it, READ shows it whole, `READ {path}#L1-L80` lines."]
     if is_code(path):
         signatures = [f"{one.line}: {one.signature}" for one in found]
         told.append("Outline:\n" + _within(signatures, weights, 4_000))

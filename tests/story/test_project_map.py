@@ -61,6 +61,20 @@ def test_files_with_the_storys_words_come_first_then_those_one_import_further() 
     assert private[0] == "shop/money.py"
 
 
+@pytest.mark.parametrize("about", ["`shop.spelled` carries where it rounds up", "Mend it"])
+def test_many_files_of_one_name_do_not_come_before_the_tests(about: str) -> None:
+    """Forty translations in folders with the project's name were listed, and the test file of the story was not."""
+    files = {f"src/shop/locale/l{n}/LC_MESSAGES/shop.po": "" for n in range(40)}
+    files |= {f"src/{path}": text for path, text in SHOP.items() if path.startswith("shop/")}
+    files |= {f"tests/test_{name}.py": "" for name in "abcdef"}
+    files |= {f"docs/page{n}.md": "" for n in range(40)} | {f"docs/spelled_{n}.md": "" for n in "ab"}
+    files |= {"src/shop/words.py": "def spelled(cents: int) -> str: ...\n"}
+    files["tests/test_cents.py"] = "import shop\n\n\ndef test_spelled():\n    assert shop.spelled(1)\n"
+    read = {path: text for path, text in files.items() if not path.endswith(".po")}
+    order = [path for path, _ in ranked(about, tuple(files), read, imports_of(read, files))]
+    assert sum(path.endswith(".po") for path in order[: order.index("tests/test_cents.py")]) < 8
+
+
 @pytest.mark.parametrize("modules", [0, 30, 3000])
 def test_the_map_keeps_to_its_budget_and_shows_what_the_story_is_about(modules: int) -> None:
     files = grown(modules)
@@ -117,7 +131,9 @@ def test_a_long_module_is_an_outline_and_the_parts_that_a_task_is_about() -> Non
         for n in range(100)
     )
     shown = in_part("m.py", text, "work_77 adds two")
+    assert "`READ m.py#L1-L80` lines" in shown
     assert "return total + 77" in shown
+    assert shown.endswith("Lines 2497 to 2502:\n```py\n" + "    total += 1\n" * 5 + "    return total + 99\n```")
     assert "return total + 5\n" not in shown
     assert "def work_77(a: int) -> int" in shown
     assert "READ shows it whole" in shown
