@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -53,6 +53,10 @@ from orchestrator.story.planning import judge_given
 Histories = dict[str, StoryHistory]
 
 
+Begins = Callable[[SprintRecord, Mapping[str, StoryHistory], Iterable[CallProgress]], None]
+"""(sprint, its stories, the calls under way) → shown."""
+
+
 class Run:
     """One `run`. `tell` gets sentences for people, `listen` new events, `begins` the sprint and the calls under way."""
 
@@ -64,7 +68,7 @@ class Run:
         *,
         tell: Callable[[str], None],
         listen: Callable[[Event], None],
-        begins: Callable[[SprintDriver, Iterable[CallProgress]], None] = lambda _driver, _calls: None,
+        begins: Begins = lambda *_: None,
     ) -> None:
         self._options, self._environment = options, environment
         # `serve.push_to` is the daemon's; stories ask whether results are pushed.
@@ -235,7 +239,7 @@ class Run:
             Site, equipment, record, workspace, self._settings, secrets=equipment.secrets, lock_fd=lock_fd
         )
         driver = SprintDriver(site, chosen.content, histories, continued=chosen.continued)
-        self._begins(driver, equipment.works.calls)
+        self._begins(record, histories, equipment.works.calls)
         try:
             async with equipment.works, site:
                 await driver.begin()

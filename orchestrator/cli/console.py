@@ -6,27 +6,28 @@ A story's question and its answers, as lines for people (`show`).
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from threading import Lock
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.text import Text
 
 from orchestrator.cli.common import HEALINGS, cut, plain_line, safe, say, silence
-from orchestrator.cli.live_table import STYLES, LiveSprint, describe_answers, make_live
+from orchestrator.cli.sprint_lines import STYLES, ShownSprint, describe_choices, make_live, read_shown
 from orchestrator.core.calls.progress import CallProgress
 from orchestrator.core.command import Choice, Gate
-from orchestrator.core.errors import ConfigError
+from orchestrator.core.errors import ConfigError, OrchestratorError
 from orchestrator.core.event import Event, Level, json_line
 from orchestrator.core.finding import Finding
-from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.history import StoryHistory
+from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.value import printable
-from orchestrator.settings import Settings
+from orchestrator.records.sprint_reader import FollowedSprint
+from orchestrator.records.views import sprint_json
+from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.gate_answers import explain_choice, time_over
-
-if TYPE_CHECKING:
-    from orchestrator.app.sprint_runtime import SprintDriver
 
 HOW = {
     Choice.EDIT: " (in your editor; --file FILE: without one)",
@@ -92,7 +93,7 @@ class _Console(Console):
 
 
 class EventPrinter:
-    """Prints events as they are recorded. `with` keeps a live table of the stories at work on a terminal.
+    """Prints events as they are recorded. `with` keeps the stories at work at the bottom of a terminal.
 
     When the reader of the stream has gone (`| head`), `closed` becomes true and nothing is printed any more.
     """
@@ -104,10 +105,13 @@ class EventPrinter:
         self._console = _Console(file=stream, highlight=False, soft_wrap=True)
         self._stream = stream
         self.closed = False
-        self._sprint: LiveSprint | None = None
+        self._followed: FollowedSprint | None = None
+        self._calls: Iterable[CallProgress] = ()
+        self._shown: ShownSprint | None = None
+        self._looked, self._looking = 0.0, Lock()
         # Some services colour their logs by FORCE_COLOR, which makes a terminal of a file.
         live = form == "plain" and self._console.is_interactive and stream.isatty()
-        self._live = make_live(self._console, self._table) if live else None
+        self._live = make_live(self._console, self._look) if live else None
 
     def __enter__(self) -> "EventPrinter":
         if self._live is not None:
@@ -122,9 +126,6 @@ class EventPrinter:
 
     def event(self, event: Event, *, seq: int | None = None) -> None:
         """Prints one event if its level is wanted; with its number in the log where that is known."""
-        if self._live is not None and event.sprint:
-            self._sprint = self._sprint or LiveSprint(event.sprint, {}, began=event.time)
-            self._sprint.add(event)
         if event.level.rank < self._level.rank:
             return
         if self._form == "json":
@@ -141,20 +142,35 @@ class EventPrinter:
         else:
             self._print(Text(message))
 
-    def begin(self, driver: "SprintDriver", calls: Iterable[CallProgress]) -> None:
+    def begin(
+        self,
+        environment: Environment,
+        record: SprintRecord,
+        histories: Mapping[str, StoryHistory],
+        calls: Iterable[CallProgress],
+    ) -> None:
         """A sprint begins or goes on; `calls` are those under way. A question that is open already is no new event."""
         if self._live is not None:
-            self._sprint = LiveSprint(
-                driver.site.record.sprint,
-                driver.histories,
-                calls=calls,
-                held=lambda: driver.held,
-                spent=lambda: driver.spent,
-                began=datetime.now(UTC),
-            )
-        for story, history in driver.histories.items():
+            self._followed, self._calls = FollowedSprint(environment, record), calls
+        for story, history in histories.items():
             if gate := history.waits_for:
-                self.say(f"{story} still waits for a person: {safe(cut(gate.reason))}; {describe_answers(story, gate)}")
+                choices = [choice.value for choice in gate.choices]
+                told = describe_choices(story, choices, over=bool(time_over(gate, datetime.now(UTC))))
+                self.say(f"{story} still waits for a person: {safe(cut(gate.reason))}; {told}")
+
+    def _look(self) -> ShownSprint | None:
+        """Returns the sprint as it was a second ago at most: each line above the table asks for it as well."""
+        if self._followed is not None and monotonic() - self._looked > 1 and self._looking.acquire(blocking=False):
+            try:
+                self._shown = read_shown(sprint_json(self._followed.look()), "")
+            except OrchestratorError:  # the log is away: the sprint says so, and what was seen last stays
+                pass
+            finally:
+                self._looked = monotonic()
+                self._looking.release()
+        if self._shown is not None:
+            self._shown.last.update({call.key.story: call.told(monotonic()) for call in self._calls})
+        return self._shown
 
     def _print(self, line: str | Text, *, whole_words: bool = False) -> None:
         """Prints a line. A long one is broken by the terminal, since commands in it are copied; with `whole_words`
@@ -173,9 +189,6 @@ class EventPrinter:
         except BrokenPipeError:
             self.closed = True
             silence(self._stream)
-
-    def _table(self) -> RenderableType:
-        return self._sprint.table(datetime.now(UTC), monotonic()) if self._sprint is not None else Group()
 
 
 def _style(event: Event) -> str:
@@ -197,8 +210,3 @@ def make_printer(settings: Settings, *, as_json: bool, log_format: str | None) -
         raise ConfigError(f"--log-format {form}: use plain or json")
     stream = sys.stderr if as_json else sys.stdout
     return EventPrinter(settings, form="json" if form == "json" else "plain", stream=stream)
-
-
-def status_word(status: StoryStatus, *, at_work: bool = False) -> str:
-    """Returns a status for people: nothing executes where no process is `at_work`."""
-    return "open" if status is StoryStatus.EXECUTING and not at_work else status.value

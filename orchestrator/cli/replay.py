@@ -10,8 +10,8 @@ import typer
 
 from orchestrator.app.trust import load_settings
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, plain_line, print_json, safe, say
-from orchestrator.cli.console import status_word
 from orchestrator.cli.run import run_interruptible
+from orchestrator.cli.sprint_lines import status_word
 from orchestrator.core.errors import ConfigError, UnknownName
 from orchestrator.core.event import Event
 from orchestrator.core.history import FINISHED

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
@@ -23,7 +24,8 @@ from orchestrator.cli.common import (
     say,
     split_names,
 )
-from orchestrator.cli.console import EventPrinter, make_printer, status_word
+from orchestrator.cli.console import EventPrinter, make_printer
+from orchestrator.cli.sprint_lines import status_word
 from orchestrator.core.finding import blocking, decisive
 from orchestrator.core.sprint import StoryReport, StoryStatus
 from orchestrator.core.value import counted, cut_at_word, told_calls
@@ -127,7 +129,9 @@ def execute(
     tell = say if as_json else printer.say
     send_traces(environment.variables)
     with printer:
-        run = Run(options, settings, environment, tell=tell, listen=printer.event, begins=printer.begin)
+        run = Run(
+            options, settings, environment, tell=tell, listen=printer.event, begins=partial(printer.begin, environment)
+        )
         result = run_interruptible(run.go())
     if printer.closed and not as_json:
         say("the output was not read to its end; the sprint went on, and `orchestrator logs` shows all of it")

@@ -47,10 +47,6 @@ class Daemon:
             raise UnknownName(f"the daemon at {self.url} knows no sprint; `orchestrator submit BACKLOG` starts one")
         return self._object(sprints[-1], "sprint", "stories")
 
-    def status(self, name: str | None) -> dict[str, Any]:
-        """Returns a sprint; see `LocalFolder`."""
-        return self.sprint(name)
-
     def follow(
         self, name: str, tell: Callable[[str], None], pause: Callable[[float], None] = time.sleep
     ) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
 from orchestrator.core.sprint import Pruned
 from orchestrator.records.sprint_reader import FollowedSprint, Reader
-from orchestrator.records.views import read_contract, sprint_json, status_json, story_json
+from orchestrator.records.views import read_contract, sprint_json, story_json
 from orchestrator.reports.path import as_data, of_story
 from orchestrator.settings import Environment, Settings
 
@@ -37,15 +37,11 @@ class LocalFolder:
         """Returns the named sprint, or the latest (that has `story`), as `status --json` prints it."""
         return sprint_json(self._reader.sprint(name, story=story))
 
-    def status(self, name: str | None) -> dict[str, Any]:
-        """Returns of the same object what `status` prints for people."""
-        return status_json(self._reader.sprint(name))
-
     def follow(self, name: str, tell: Callable[[str], None]) -> dict[str, Any]:
-        """Returns the status again."""
+        """Returns the sprint again; how long its stages took is not told."""
         if self._followed is None:
             self._followed = self._reader.follow(name)
-        return status_json(self._followed.look())
+        return sprint_json(self._followed.look())
 
     def story(self, sprint: str | None, story: str, *, full: bool = False) -> dict[str, Any]:
         """Returns a story as `show --json` prints it."""

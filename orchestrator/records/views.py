@@ -92,28 +92,10 @@ UNSAFE_PATH = "delivery.unsafe_path"
 
 def sprint_json(view: SprintView) -> dict[str, Any]:
     """Returns report.json's object, with who works on the sprint, which stories wait, and what happened last."""
-    return {**view.report.model_dump(mode="json"), **_state_json(view)}
-
-
-def status_json(view: SprintView) -> dict[str, Any]:
-    """Returns of `sprint_json` what a line per story needs; of a thousand stories the whole report takes a second."""
-    stories = [
-        {
-            "id": story,
-            "title": view.record.titles.get(story, ""),
-            "status": history.status.value,
-            "calls": history.calls,
-            "looks": history.looks,
-        }
-        for story, history in view.histories.items()
-    ]
-    return {"sprint": view.record.sprint, "stories": stories, **_state_json(view)}
-
-
-def _state_json(view: SprintView) -> dict[str, Any]:
     last = {story: history.last for story, history in view.histories.items()}
     not_done = {story for story, history in view.histories.items() if history.status is not StoryStatus.DONE}
     return {
+        **view.report.model_dump(mode="json"),
         "backlog": view.record.backlog,
         "begun_by": begun_by(view.record),
         "running_pid": view.running_pid,

@@ -11,11 +11,12 @@ import pytest
 
 from orchestrator.app.commands import SprintCommands
 from orchestrator.board.cards import Cards
+from orchestrator.cli.sprint_lines import read_shown
 from orchestrator.core.command import OrderBody, Verb
 from orchestrator.core.event import Event
 from orchestrator.core.history import SPENT
 from orchestrator.records.sprint_reader import FollowedSprint, Reader, SprintView
-from orchestrator.records.views import status_json
+from orchestrator.records.views import sprint_json
 from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_store import EventStore
 from orchestrator.storage.state_folder import StateFolder
@@ -42,7 +43,7 @@ def place(ended: Place, tmp_path: Path) -> Place:
 
 def shown(view: SprintView) -> tuple[object, ...]:
     cards = Cards(replace(view, running_pid=None))
-    return status_json(replace(view, running_pid=None)), cards.page(0)
+    return read_shown(sprint_json(replace(view, running_pid=None)), ""), cards.page(0)
 
 
 async def test_each_look_shows_what_the_whole_log_says(ended: Place, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.cli.common import say
 from orchestrator.cli.console import EventPrinter
-from orchestrator.cli.status import _lines, _parse
+from orchestrator.cli.sprint_lines import list_lines, read_shown
 from orchestrator.core.event import Event, Level
 from orchestrator.settings import load
 
@@ -85,11 +85,11 @@ def test_status_on_a_terminal_tells_how_long_a_story_has_been_at_it() -> None:
         "last_at": {"A": THEN.isoformat(), "B": THEN.isoformat()},
         "stories": [{"id": "A", "status": "executing"}, {"id": "B", "status": "done"}],
     }  # fmt: skip
-    sprint, now = _parse(told, ""), THEN + timedelta(seconds=42)
-    assert [str(line).rpartition("calls  ")[2] for line in list(_lines(sprint, "", now).values())[1:3]] == [
+    sprint, now = read_shown(told, ""), THEN + timedelta(seconds=42)
+    assert [str(line).rpartition("calls  ")[2] for line in list(list_lines(sprint, "", now).values())[1:3]] == [
         "installing flask (for 42 s)",
         "B is done",
     ]
-    assert str(_lines(sprint, "")["A"]).endswith("installing flask"), (
+    assert str(list_lines(sprint, "")["A"]).endswith("installing flask"), (
         "lines that are followed change with the work alone"
     )
