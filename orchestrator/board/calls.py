@@ -20,7 +20,6 @@ from orchestrator.reports.path import verdict_of
 from orchestrator.reports.report import STAGE_OF_PURPOSE
 from orchestrator.storage.reply_journal import JournalEntry, ReplyJournal
 from orchestrator.storage.state_folder import StateFolder
-from orchestrator.story.routing import PlanRoute
 
 EXCERPT = 600
 """Characters of an answer in a list of calls."""
@@ -52,7 +51,7 @@ _JUDGED = {
     "older_tests_granted": "amendment",
 }
 """Events that name no persona → how the purpose begins of the call that they are about."""
-_GOOD_PLANS = frozenset({PlanRoute.VALID, Verdict.APPROVED})
+_GOOD_PLANS = frozenset({Verdict.VALID, Verdict.APPROVED})
 _BEFORE = frozenset({"secret_masked"})
 """Events that tell of the request behind them."""
 
@@ -245,7 +244,7 @@ def _read_verdict(event: Event) -> tuple[str, str] | None:
     if event.name != "plan_judged":
         return _VERDICTS.get(event.name)
     route = verdict_of(event)
-    return None if route in _GOOD_PLANS else ("again" if route == PlanRoute.REVISE else "bad", route.replace("_", " "))
+    return None if route in _GOOD_PLANS else ("again" if route == Verdict.REVISE else "bad", route.replace("_", " "))
 
 
 def _tell(event: Event) -> dict[str, Any]:

@@ -198,8 +198,13 @@ class Loop(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Decisions for which no other enum has a word (PlanRoute, Choice and TaskStatus have theirs)."""
+    """Decisions for which no other enum has a word (Choice and TaskStatus have theirs)."""
 
+    VALID = "valid"
+    """A plan satisfies the checks."""
+    REVISE = "revise"
+    ESCALATE = "escalate"
+    """The plan's revisions are used up."""
     ACCEPTED = "accepted"
     SENT_BACK = "sent_back"
     GIVE_UP = "give_up"

@@ -13,7 +13,6 @@ from orchestrator.core.history import CONFLICT, FINISHED, STARTED, StoryHistory
 from orchestrator.core.secrets import redact
 from orchestrator.core.sprint import StoryStatus, TaskStatus
 from orchestrator.core.value import Value, counted, cut_at_word
-from orchestrator.story.routing import PlanRoute
 
 MOST_CHARS, MOST_ISSUES = 110, 2
 """Of a finding's message, and findings of a step; the others are counted."""
@@ -89,7 +88,7 @@ def _plan(event: Event) -> tuple[Mark, str]:
     file = event.data.get("plan_file")
     whose = f"a person's plan ({file})" if file else f"plan{counted_attempt(event)}"
     # Older logs call a valid plan approved, although nobody has approved it.
-    said = PlanRoute.VALID if verdict == Verdict.APPROVED else verdict
+    said = Verdict.VALID if verdict == Verdict.APPROVED else verdict
     return _MARKS.get(verdict, Mark.BAD), f"{whose}{size}: {said}{issues(event)}"
 
 
@@ -159,8 +158,8 @@ def _command(event: Event) -> str:
 
 
 _MARKS: Mapping[str, Mark] = {
-    **dict.fromkeys((PlanRoute.VALID, Verdict.APPROVED, Choice.APPROVE, Choice.EDIT, TaskStatus.DONE), Mark.GOOD),
-    **dict.fromkeys((PlanRoute.REVISE, Verdict.SENT_BACK, Choice.REJECT, Choice.REPLAN), Mark.AGAIN),
+    **dict.fromkeys((Verdict.VALID, Verdict.APPROVED, Choice.APPROVE, Choice.EDIT, TaskStatus.DONE), Mark.GOOD),
+    **dict.fromkeys((Verdict.REVISE, Verdict.SENT_BACK, Choice.REJECT, Choice.REPLAN), Mark.AGAIN),
 }
 STEPS: dict[str, Teller] = {
     STARTED: lambda event: (Mark.BEGIN, "begins"),

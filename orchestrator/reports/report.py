@@ -24,7 +24,6 @@ from orchestrator.core.sprint import (
 )
 from orchestrator.core.value import Value
 from orchestrator.reports.path import verdict_of
-from orchestrator.story.routing import PlanRoute
 
 
 def build_report(record: SprintRecord, histories: Mapping[str, StoryHistory], paused: str = "") -> SprintReport:
@@ -164,7 +163,7 @@ HEALINGS = frozenset(
 )
 """Events about something that was not right and what was done about it; a plan to be revised and a change that is not
 approved are such, too."""
-_GOOD: dict[str, set[str]] = {"plan_judged": {PlanRoute.VALID, Verdict.APPROVED}, "review_judged": {Verdict.APPROVED}}
+_GOOD: dict[str, set[str]] = {"plan_judged": {Verdict.VALID, Verdict.APPROVED}, "review_judged": {Verdict.APPROVED}}
 REST = "git, installs, merges, waits"
 """Everything that no recorded duration explains."""
 _COMMAND, _TESTS = "commands", "running tests"

@@ -26,7 +26,6 @@ from orchestrator.core.value import counted
 from orchestrator.story import gate as gates
 from orchestrator.story.context import Progress, Stage, StoryStopped
 from orchestrator.story.project_scan import tell_new_folders
-from orchestrator.story.routing import PlanRoute, route_plan
 
 _TOLD = 1500
 """Characters kept of the end of an installer's output."""
@@ -94,6 +93,11 @@ def read_by_rules(plan: BroughtPlan, story_id: str) -> GivenPlan:
 
 
 MISSING_TASKS = "breakdown.missing_tasks"
+
+
+def _route(valid: bool, invalid: int, budget: int) -> Verdict:
+    """Returns what comes of a judged plan; of `invalid` ones, this one included, the last of the budget escalates."""
+    return Verdict.VALID if valid else Verdict.REVISE if invalid < budget else Verdict.ESCALATE
 
 
 async def plan_story(stage: Stage, progress: Progress) -> Breakdown:
@@ -174,14 +178,14 @@ class PlanLoop:
         self._invalid += not result.valid
         # A person's plan never goes to the architect: an invalid one goes directly to the gate.
         budget = 0 if self._given is not None else self._budget
-        route = route_plan(result.valid, self._invalid, budget)
-        if route is PlanRoute.VALID and self._asks(result):
-            route = PlanRoute.REVISE
+        route = _route(result.valid, self._invalid, budget)
+        if route is Verdict.VALID and self._asks(result):
+            route = Verdict.REVISE
         await self._tell(plan, route, result)
-        if route is PlanRoute.REVISE:
+        if route is Verdict.REVISE:
             self._feedback = self._stage.architect.revision(planned, result.findings)
             return None
-        if route is PlanRoute.ESCALATE and self._given is None:
+        if route is Verdict.ESCALATE and self._given is None:
             plan, result, changes = await self._mended(plan)
             return await self._settle(planned, plan, result, changes)
         return await self._settle(planned, plan, result)
@@ -266,8 +270,8 @@ class PlanLoop:
             finding = _overridden(self._stage)
             self._invalid += 1
             result = PlanValidationResult.of([finding])
-            if route_plan(result.valid, self._invalid, self._budget) is PlanRoute.REVISE:
-                await self._tell(plan, PlanRoute.REVISE, result)
+            if _route(result.valid, self._invalid, self._budget) is Verdict.REVISE:
+                await self._tell(plan, Verdict.REVISE, result)
                 self._feedback = self._stage.architect.revision(planned, [finding])
                 return
         if await self._doubt(planned, plan):
@@ -297,7 +301,7 @@ class PlanLoop:
             return False
         self._doubted = True
         self._invalid += 1
-        await self._tell(plan, PlanRoute.REVISE, PlanValidationResult.of(found))
+        await self._tell(plan, Verdict.REVISE, PlanValidationResult.of(found))
         self._feedback = self._stage.architect.revision(planned, found)
         return True
 
@@ -338,7 +342,7 @@ class PlanLoop:
             await self._decide("plan_mended", told, Verdict.MENDED, said, level=Level.WARN, plan=changed)
         return mended, left, said
 
-    async def _tell(self, plan: Breakdown, route: PlanRoute, result: PlanValidationResult) -> None:
+    async def _tell(self, plan: Breakdown, route: Verdict, result: PlanValidationResult) -> None:
         whose = "a person's plan" if self._given is not None else f"plan {self._iteration}"
         about = f"{whose} with {counted(len(plan.tasks), 'task')}: {route}"
         await self._decide(

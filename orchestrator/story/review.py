@@ -14,7 +14,6 @@ from orchestrator.core.finding import Finding, Severity, Where, blocking, critic
 from orchestrator.core.sprint import ReviewOutcome, TaskOutcome, TaskStatus
 from orchestrator.core.value import counted, draw_controls
 from orchestrator.story.context import Progress, ReviewRound, Stage, TaskReviews, done_tasks
-from orchestrator.story.routing import ReviewRoute, all_approve, route_review
 
 MOST_ADVICE = 20
 """Limit on the advisory findings that a reviewer is shown; the report names all."""
@@ -22,7 +21,7 @@ MOST_ADVICE = 20
 
 async def review_task(
     stage: Stage, progress: Progress, contract: ArchitectureContract, plan: Breakdown, task: Task
-) -> ReviewRoute:
+) -> Verdict:
     """Reviews the task's latest delivery on the branch and returns its route.
 
     An approved change without a new edit, or an empty change, is not reviewed again. A change after the last review
@@ -32,7 +31,7 @@ async def review_task(
     change = await _change(stage, contract, task, known)
     known.unread = change != known.read
     if not known.unread and (not known.rounds or _approved(known)):
-        return ReviewRoute.APPROVED
+        return Verdict.APPROVED
     if len(known.rounds) < stage.policies.most_reviews:
         advice = (*runner_reach(change), *hidden_text(change))
         progress.note_findings(advice)
@@ -53,7 +52,8 @@ async def review_task(
         known.read, known.unread = change, False
     approved = not known.unread and _approved(known)
     most = _most_reviews(stage, known)
-    route = route_review(approved, len(known.rounds), most)
+    route = Verdict.SENT_BACK if len(known.rounds) < most else Verdict.UNAPPROVED
+    route = Verdict.APPROVED if approved else route
     await _tell(stage, task, known, route, most)
     return route
 
@@ -70,7 +70,8 @@ async def _change(stage: Stage, contract: ArchitectureContract, task: Task, know
 
 
 def _approved(known: TaskReviews) -> bool:
-    return bool(known.rounds) and all_approve(known.rounds[-1].reviews)
+    reviews = known.rounds[-1].reviews if known.rounds else ()
+    return bool(reviews) and all(review.approved for review in reviews)
 
 
 def unsettled(known: TaskReviews | None) -> tuple[Reviewed, ...]:
@@ -84,14 +85,14 @@ def open_comments(known: TaskReviews) -> tuple[ReviewIssue, ...]:
     return tuple(issue.model_copy(update={"number": number}) for number, issue in enumerate(issues, start=1))
 
 
-async def _tell(stage: Stage, task: Task, known: TaskReviews, route: ReviewRoute, most: int) -> None:
+async def _tell(stage: Stage, task: Task, known: TaskReviews, route: Verdict, most: int) -> None:
     done = len(known.rounds)
     last = () if known.unread else known.rounds[-1].reviews
     against = ", ".join(reviewed.by for reviewed in last if not reviewed.approved)
-    if route is ReviewRoute.UNAPPROVED:
+    if route is Verdict.UNAPPROVED:
         why = f"{against} did not approve" if last else "nobody has read its last change"
         verdict, told = Verdict.UNAPPROVED, f"goes on without approval after {counted(done, 'review')}: {why}"
-    elif route is ReviewRoute.DEVELOPER:
+    elif route is Verdict.SENT_BACK:
         comments = counted(len(open_comments(known)), "comment")
         verdict, told = Verdict.SENT_BACK, f"goes back after review {done} of {most}: {comments} of {against}"
     else:

@@ -40,13 +40,15 @@ from orchestrator.story.fail_before import (
 from orchestrator.story.older_tests import NOT_SET_UP
 from orchestrator.story.project_map import parts_of
 from orchestrator.story.regression import Regression
-from orchestrator.story.routing import TestRoute, route_red
 from orchestrator.story.suite import kept, put_in_place, replace_suite, story_files
 from orchestrator.story.suite_runs import flaky_findings, run_suite, tell_run
 from orchestrator.story.task import Order, TaskRun
 
 Owned = Mapping[str, Sequence[str]]
 """Task id → the files it may change by the contract."""
+
+SAME_FAILURES = 2
+"""How often a failure may recur in a story: after the first time another way is tried, the second ends it (C7)."""
 
 
 def orders(plan: Breakdown, owned: Owned, analysed: Analysed, report: TestReport) -> list[Order]:
@@ -207,17 +209,17 @@ class _Attempts:
         came_back = self._note(red)
         lacks, in_vain = self._environment(red)
         left = 0 if in_vain else self._left(red)
-        route = route_red(self._attempt, self._attempt + left, self._repeats)
+        route = Verdict.MEND if left > 0 and self._repeats < SAME_FAILURES else Verdict.GIVE_UP
         await tell_run(self._stage, red, route, self._attempt, left, of_older=trial.of_older)
         if in_vain:
             raise StoryStopped(StoryStatus.NEEDS_ATTENTION, lacks)
         if base := await self._as_at_base(red):
             raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [broken_base(cause_of(red) or summary(red), base)])
-        if route is TestRoute.MEND and await self._packages_added(red.output, *_messages(red)):
+        if route is Verdict.MEND and await self._packages_added(red.output, *_messages(red)):
             return None
         if came_back:
             await self._tell_again(red, route, left)
-        if route is not TestRoute.MEND:
+        if route is not Verdict.MEND:
             return trial
         await self._mend(red, lacks, of_older=trial.of_older)
         return None
@@ -427,9 +429,9 @@ class _Attempts:
 
         return await self._stage.step.step("base", work, str)
 
-    async def _tell_again(self, red: TestReport, route: TestRoute, left: int) -> None:
+    async def _tell_again(self, red: TestReport, route: Verdict, left: int) -> None:
         """Reports a repeated failure: another way is tried, or a person is needed."""
-        again = route is TestRoute.MEND
+        again = route is Verdict.MEND
         finding = same_failure(red, self._times())
         if not again:
             self._progress.note_findings([finding])

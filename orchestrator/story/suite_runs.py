@@ -10,7 +10,6 @@ from orchestrator.core.finding import Finding, minor
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
 from orchestrator.core.value import counted
 from orchestrator.story.context import FAILING_CAP, OUTPUT_CAP, Stage, Trial, red_finding, summary
-from orchestrator.story.routing import route_red
 
 MOST = 50
 """Limit on failed tests for a second run: more failures are not flaky."""
@@ -157,7 +156,7 @@ async def twice(
 async def run_again(stage: Stage, plan: Breakdown, trial: Trial) -> TestReport:
     """Runs the frozen suite again on the current branch, without counting an attempt and without repairs."""
     report = await run_suite(stage, plan, trial.suite)
-    verdict = Verdict.GREEN if report.green else route_red(trial.attempts, trial.attempts)
+    verdict = Verdict.GREEN if report.green else Verdict.GIVE_UP
     await tell_run(stage, report, verdict, trial.attempts, 0, merged=True)
     return report
 

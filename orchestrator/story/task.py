@@ -12,7 +12,7 @@ from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.core.breakdown import Breakdown, Task
 from orchestrator.core.calls.exchange import PastAttempt, TaskBrief
-from orchestrator.core.command import Loop
+from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract, InstalledPackages
 from orchestrator.core.delivery import Answer, Delivery, FileChange, LockFiles, Reviewed
 from orchestrator.core.errors import ProviderError
@@ -27,7 +27,6 @@ from orchestrator.story.context import Progress, Stage, StoryStopped, TaskReview
 from orchestrator.story.project_map import file_outline, near_paths, nearby, parts_of
 from orchestrator.story.project_scan import around_of, read_users
 from orchestrator.story.review import review_task, unsettled
-from orchestrator.story.routing import ReviewRoute
 
 UNSAFE_PATH = "delivery.unsafe_path"
 """Counts as a contract violation, because no contract allows it."""
@@ -93,8 +92,8 @@ class TaskRun:
         # Holds until approval, also if a reviewer cannot be reached.
         self._progress.tasks[task.task_id] = TaskStatus.UNAPPROVED
         route = await review_task(self._stage, self._progress, self.contract, self._plan, task)
-        if route is not ReviewRoute.DEVELOPER:
-            status = TaskStatus.DONE if route is ReviewRoute.APPROVED else TaskStatus.UNAPPROVED
+        if route is not Verdict.SENT_BACK:
+            status = TaskStatus.DONE if route is Verdict.APPROVED else TaskStatus.UNAPPROVED
             return await self._ended(order, status, findings)
         said = (f"{one.issue} {one.fix}" for review in self._unsettled(task) for one in review.comments)
         self.contract = await self.amendments.for_texts(self.contract, task, said)

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.command import Loop, decided
+from orchestrator.core.command import Loop, Verdict, decided
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import major, minor
 from orchestrator.reports.path import span, story_path
-from orchestrator.story.routing import PlanRoute
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 
@@ -40,7 +39,7 @@ TWO = [major("breakdown.path", "`../x` is unsafe"), major("breakdown.id", "`one`
 PLAN = {"tasks": [{}, {}]}
 
 
-def plan(verdict: PlanRoute, attempt: int, left: int, *findings: Any, **more: Any) -> Event:
+def plan(verdict: Verdict, attempt: int, left: int, *findings: Any, **more: Any) -> Event:
     said = decided(Loop.PLAN, verdict, findings=findings, attempt=attempt, budget_left=left)
     return event("plan_judged", f"plan {attempt}: {verdict}", plan=PLAN, **{**said, **more})
 
@@ -50,7 +49,7 @@ def test_an_answer_that_waits_for_its_story_and_a_plan_of_a_person() -> None:
     told = texts(
         event("plan_given", "a person's plan", plan_file="b.md"),
         event("plan_given", "a person's plan", level=Level.WARN, plan_file="a.md", findings=found),
-        plan(PlanRoute.ESCALATE, 1, 0, TWO[0], plan_file="a.md"),
+        plan(Verdict.ESCALATE, 1, 0, TWO[0], plan_file="a.md"),
         event("gate_opened", "A waits for a person", level=Level.WARN, gate={"reason": "it is unsafe"}),
         event("gate_answered", "A: the plan is rejected by bob"),
     )
