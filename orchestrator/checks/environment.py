@@ -1,18 +1,15 @@
-"""Whether a red run lies at the environment: something is missing that no file of the story can bring (pure).
+"""Whether a red run or a failed command lies at the environment: something that no file of the story can bring (pure).
 
-The rules know the words in which Python, Node and the installers say so. Each failed test must say it, else the run is
-an ordinary red one.
+Few words of others are known: what the person and the failure analysis see in the output is left to them.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from packaging.utils import canonicalize_name
-
 from orchestrator.core.finding import Finding, Where, major
-from orchestrator.core.suite import LEFT_OUT, NO_ROOM, RunProblem, TestReport
+from orchestrator.core.suite import NO_ROOM, RunProblem, TestReport
 
 PREFIX = "environment."
 BASE = "environment.base"
@@ -34,72 +31,48 @@ SERVICES = {
     "11211": "memcached",
 }
 """By the port that each has unless people choose another."""
-# A shared library that this machine lacks.
-_LIBRARY = re.compile(
-    r"(?:^E\s+(?:ImportError|OSError): |error while loading shared libraries: )"
-    r"(\S+\.so[.\d]*): cannot open shared object file",
-    re.MULTILINE,
-)
-# A package of Node without its compiled part.
-_NATIVE = re.compile(
-    r"Could not locate the bindings file|No native build was found for|Could not load the \"\S+\" module using the"
-    r"|was compiled against a different Node\.js version|Cannot find module '[^']+\.node'"
-)
 _TIME_LIMIT = "commands.install_timeout_s"
 _CLOSED_HOST = re.compile(r"leads to the registries only; `([^`\n]+)` is not among them")
 """Our proxy's words."""
-_UNBUILT = re.compile(rf"`([\w.-]+)` {LEFT_OUT}: ")
-# A file that is missing is an ordinary failure; a program is missing where `subprocess` raised it.
-_PROGRAM = re.compile(
-    r"^E\s+FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+-]+)'"
-    r"(?=[\s\S]*subprocess\.py:\d+: FileNotFoundError)",
-    re.MULTILINE,
-)
-_SPAWNED = re.compile(r"\bspawn ([\w.+-]+) ENOENT")
 # psycopg and libpq, redis-py, Node, MySQL; Landlock says EACCES where a port is not open.
 _REFUSED = re.compile(
     r"port (\d+) failed: (?:Connection refused|Permission denied)|Error 1(?:11|3) connecting to [^\s:]+:(\d+)"
     r"|(?:ECONNREFUSED|connect EACCES) [^\s]*?:(\d+)\b"
     r"|Can't connect to MySQL server on '[^']+:?(\d*)"
 )
-# ENETUNREACH, and names that do not resolve, in the words of Python, Node and requests.
-_NO_NETWORK = re.compile(
-    r"\[Errno 101\] Network is unreachable|\[Errno -[23]\] (?:Temporary failure in name resolution|Name or service)"
-    r"|\bgetaddrinfo (?:EAI_AGAIN|ENOTFOUND) \S+|\bconnect ENETUNREACH \S+|Failed to resolve '[^']+'"
-)
-# A path outside of the tree that the sandbox closes.
-_CLOSED_PATH = re.compile(
-    r"^E\s+(?:PermissionError: \[Errno 13\] Permission denied|OSError: \[Errno 30\] Read-only file system)"
-    r": '(/(?:usr|etc|var|opt|root|home|srv|proc|sys|dev)(?:/[^']*)?)'"
-    r"|\b(?:EACCES|EROFS): [^,\n]+, \w+ '(/(?:usr|etc|var|opt|root|home|srv|proc|sys|dev)(?:/[^']*)?)'",
-    re.MULTILINE,
-)
-# A port that the sandbox closes.
-_CLOSED_PORT = re.compile(
-    r"\b(?:listen|connect) EACCES:? \S*|while attempting to bind on address \([^)]*\): permission"
-)
-_NO_MODULE = re.compile(r"^E\s+ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
-_NO_METADATA = re.compile(r"PackageNotFoundError: (?:No package metadata was found for )?['\"]?([\w.-]+)")
-_RAISED_IN = re.compile(r"^([\w.@+-][\w./@+-]*\.py):\d+: ", re.MULTILINE)
-"""Files of the project in a traceback: those of Python and of packages have absolute paths."""
 # The messages of Poetry and pip.
 _INTERPRETER = re.compile(
     r"the current Python version \(([\d.]+)\) does not satisfy Python([^\s,]+)"
     r"|requires a different Python: ([\d.]+) not in '([^']+)'"
 )
-_READ_ONLY = re.compile(r"\bEROFS\b|\bRead-only file system\b")
-_DISK_FULL = re.compile(r"\bENOSPC\b|\bNo space left on device\b|\bDisk quota exceeded\b")
-_DENIED = re.compile(
-    r"Permission denied: '(/(?:usr|etc|var|opt|srv|proc|sys|dev|lib)(?:/[^']*)?)'"
-    r"|\bEACCES: permission denied, \w+ '(?:/(?:usr|etc|var|opt|srv|proc|sys|dev|lib)|[^'\n]*/node_modules)(?:/[^']*)?'"
-    r"|^[\w.-]+: [^:\n]*'?/(?:usr|etc|var|opt|srv|proc|sys|dev|lib)/[^:\n]*: Permission denied$",
-    re.MULTILINE,
+
+
+class _Rule(NamedTuple):
+    """Words, and what is said where they are found: `{1}` is the first group; the line that has them follows."""
+
+    words: re.Pattern[str]
+    code: str
+    message: str
+    fix: str
+
+
+_OUTSIDE = r"/(?:usr|etc|var|opt|srv|proc|sys|dev|lib)/"
+"""What every sandbox mounts for reading: never a file of the project's own with the wrong mode."""
+_NO_NETWORK = (
+    r"\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b|\bTemporary failure in name resolution\b|\bName or service not known\b"
+    r"|\bNetwork is unreachable\b|\bCould not resolve host\b|\bFailed to resolve '"
+    r"|\bconnect ECONNREFUSED \S+:(?:80|443|3128|8080)\b"
 )
-"""On what every sandbox mounts for reading: never a file of the project's own with the wrong mode."""
-# The network, not the package, is at fault.
-_UNREACHED = re.compile(
-    r"\bCould not resolve host\b|\bTemporary failure in name resolution\b|\bNetwork is unreachable\b"
-    r"|\bconnect ECONNREFUSED \S+:(?:80|443|3128|8080)\b|\bCould not connect to proxy\b"
+_CLOSED = _Rule(
+    re.compile(
+        rf"{_NO_NETWORK}|\bEROFS\b|\bRead-only file system\b"
+        rf"|^(?=.*'{_OUTSIDE}).*\b[Pp]ermission denied\b",
+        re.MULTILINE,
+    ),
+    "environment.closed",
+    "commands and tests have no network, and write only below the repository and in $TMPDIR",
+    "say in the story that it must do without, then `replan`; what is fetched or made once is a command of "
+    "environment.setup, with its hosts in environment.hosts; environment.services opens ports of what you started",
 )
 _TOOL = (
     r"apt|apt\-get|aws|az|brew|bun|bundle|bunx|cargo|cc|clang|cmake|composer|conda|convert|createdb|curl|deno"
@@ -109,106 +82,40 @@ _TOOL = (
     r"|unzip|uv|uvx|wget|xvfb\-run|yarn|zip"
 )
 """Programs of a machine. Any other that is missing may come with a package, which a manifest can name."""
-_NOT_FOUND = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        rf"(?:^|[:\s])({_TOOL}): (?:command )?not found$",
-        rf"^(?:make|env): ['‘]?({_TOOL})['’]?: No such file or directory$",
-        rf"\bspawn ({_TOOL}) ENOENT",
-        rf"No such file or directory: '({_TOOL})'",
-    )
-)
-_NO_ROOM = re.compile(rf"^{NO_ROOM} `[^`\n]+`", re.MULTILINE)
-# The messages of uv, pip and npm.
-_NO_REGISTRY = re.compile(
-    r"dns error|tcp connect error|` could not be reached: |HTTP status server error|Failed to fetch: `"
-    r"|Failed to establish a new connection|Max retries exceeded"
-    r"|npm (?:ERR!|error) code (?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNRESET|ENETUNREACH)"
-)
-
-
-_Rule = tuple[Sequence[re.Pattern[str]], Finding]
-"""What is looked for, and what is said then: `{1}` is the first group, and the line that was found is put behind."""
-_LIBRARY_RULE: _Rule = (
-    (_LIBRARY,),
-    major(
-        "environment.no_library",
-        "this machine has no shared library `{1}`",
-        fix="install the system package that has it, then `reset` the story; sandbox.readable names libraries that lie "
-        "in an unusual place",
+_NO_PROGRAM = _Rule(
+    re.compile(
+        rf"(?:^|[:\s])({_TOOL}): (?:command )?not found$|^(?:make|env): ['‘]?({_TOOL})['’]?: No such file or directory$"
+        rf"|\bspawn ({_TOOL}) ENOENT|No such file or directory: '({_TOOL})'",
+        re.MULTILINE,
     ),
-)
-_NO_PROGRAM = major(
     "environment.no_program",
     "this machine has no program `{1}`",
-    fix="install it so that it is on PATH, then `reset` the story",
+    "install it so that it is on PATH, then `reset` the story",
 )
-_PLACE_RULES: Sequence[_Rule] = (
-    (
-        (_DISK_FULL,),
-        major(
-            "environment.disk",
-            "there is no disk space left",
-            fix="free disk space there (commands.disk_mb limits what one command may write), then `reset` the story",
-        ),
-    ),
-    (
-        (_READ_ONLY, _DENIED),
-        major(
-            "environment.closed",
-            "commands may write only below the repository and in $TMPDIR",
-            fix="say in the story that it must do without this command, then `replan`; what is made once, outside the "
-            "repository or with a network, is a command of environment.setup",
-        ),
-    ),
+_DISK = _Rule(
+    re.compile(rf"\bENOSPC\b|\bNo space left on device\b|\bDisk quota exceeded\b|^{NO_ROOM} `[^`\n]+`", re.MULTILINE),
+    "environment.disk",
+    "there is no disk space left",
+    "free disk space there (commands.disk_mb limits what one command may write), then `reset` the story",
 )
-_UNREACHED_RULE: _Rule = (
-    (_NO_NETWORK, _UNREACHED, _NO_REGISTRY),
-    major(
-        "environment.closed",
-        "commands have no network",
-        fix="packages that manifests declare are installed before commands run; what else is fetched is a command of "
-        "environment.setup with its hosts in environment.hosts; environment.services opens ports of what you started",
+# The messages of uv, pip and npm.
+_REGISTRY = _Rule(
+    re.compile(
+        rf"{_NO_NETWORK}|dns error|tcp connect error|` could not be reached: |HTTP status server error"
+        r"|Failed to fetch: `|Failed to establish a new connection|Max retries exceeded"
+        r"|npm (?:ERR!|error) code (?:ECONNREFUSED|ETIMEDOUT|ECONNRESET)"
     ),
-)
-_CLOSED_RULE: _Rule = (
-    (_NO_NETWORK, _CLOSED_PATH, _CLOSED_PORT),
-    major(
-        "environment.closed",
-        "the sandbox keeps tests from what they want to reach",
-        fix="say in the story that its tests must do without it, then `replan`; sandbox.readable opens further paths, "
-        "environment.services the ports of what you started",
-    ),
-)
-_INSTALLING: Sequence[_Rule] = (
-    (
-        (_NO_ROOM,),
-        major(
-            "environment.disk", "the environment could not be made", fix="free disk space there, then `reset` the story"
-        ),
-    ),
-    (
-        (_NO_REGISTRY,),
-        major(
-            "environment.registry",
-            "the packages' registry could not be reached",
-            fix="make the registry reachable, or name another one in sandbox.registries, then `reset` the story",
-        ),
-    ),
+    "environment.registry",
+    "the packages' registry could not be reached",
+    "make the registry reachable, or name another one in sandbox.registries, then `reset` the story",
 )
 
 
-class Place(NamedTuple):
-    """What is known of the project beside the run."""
+def environment_cause(report: TestReport) -> Finding | None:
+    """What the environment lacks, in a finding `environment.…`; None when anything else may be the reason.
 
-    before: Collection[str]
-    """Paths of all files before the story."""
-    own: Collection[str]
-    """Paths of the story's files, its suite's included."""
-
-
-def environment_cause(report: TestReport, place: Place) -> Finding | None:
-    """What the environment lacks, in a finding `environment.…`; None when anything else may be the reason."""
+    Each failed test must say it, else the run is an ordinary red one.
+    """
     if report.problem is RunProblem.SETUP_FAILED:
         return major(
             "environment.setup",
@@ -218,18 +125,25 @@ def environment_cause(report: TestReport, place: Place) -> Finding | None:
     if report.problem is RunProblem.INSTALL_FAILED:
         return installing_cause(report.output[-_END:])
     said = [*dict.fromkeys(case.message for case in report.failing)][:_MESSAGES] or [report.output[-_END:]]
-    found = [*takewhile(bool, (_cause(text, report.output, place) for text in said))]
+    found = [*takewhile(bool, (_first((_NO_PROGRAM, _CLOSED), text) or _service(text) for text in said))]
     return found[0] if len(found) == len(said) and not report.green else None
 
 
 def command_cause(output: str) -> Finding | None:
     """Returns what a command lacked that no file brings, by what it printed; None when it may be anything else."""
-    return (
-        _first(_PLACE_RULES, output)
-        or _first(((_NOT_FOUND, _NO_PROGRAM), _LIBRARY_RULE), output)
-        or _service(output)
-        or _first((_UNREACHED_RULE,), output)
-    )
+    return _first((_DISK, _CLOSED, _NO_PROGRAM), output) or _service(output)
+
+
+def installing_cause(text: str) -> Finding | None:
+    """What keeps every package from being installed, by what an installer printed; None when it may be this one."""
+    if (found := _INTERPRETER.search(text)) is not None:
+        here, wanted = found[1] or found[3], found[2] or found[4]
+        return major(
+            "environment.interpreter",
+            f"the project asks for Python {wanted}, and this is {here}: {_line(text, found)}",
+            fix="install a Python that the project supports, and name it in environment.python",
+        )
+    return _first((_DISK, _REGISTRY), text)
 
 
 def avoidable(cause: Finding) -> bool:
@@ -255,74 +169,13 @@ def only_environment(reason: str) -> Finding:
     )
 
 
-def _cause(text: str, run: str, place: Place) -> Finding | None:
-    """By what a test said, in a run that printed `run`."""
-    return (
-        _first((_LIBRARY_RULE,), text)
-        or _native(text, run)
-        or _left_out(text, run)
-        or _first((((_PROGRAM, _SPAWNED), _NO_PROGRAM),), text)
-        or _service(text)
-        or _first((_CLOSED_RULE,), text)
-        or _own_package(text, place)
-    )
-
-
-def installing_cause(text: str) -> Finding | None:
-    """What keeps every package from being installed, by what an installer printed; None when it may be this one."""
-    if (found := _INTERPRETER.search(text)) is not None:
-        here, wanted = found[1] or found[3], found[2] or found[4]
-        return major(
-            "environment.interpreter",
-            f"the project asks for Python {wanted}, and this is {here}: {_line(text, found)}",
-            fix="install a Python that the project supports, and name it in environment.python",
-        )
-    return _first(_INSTALLING, text)
-
-
 def _first(rules: Sequence[_Rule], text: str) -> Finding | None:
     """What the first of these rules says that finds its words."""
-    for patterns, told in rules:
-        found = next((match for pattern in patterns if (match := pattern.search(text))), None)
-        if found is not None:
-            message = f"{told.message.format(found[0], *found.groups())}: {_line(text, found)}"
-            return told.model_copy(update={"message": message})
+    for rule in rules:
+        if (found := rule.words.search(text)) is not None:
+            message = rule.message.format(found[0], next(filter(None, found.groups()), ""))
+            return major(rule.code, f"{message}: {_line(text, found)}", fix=rule.fix)
     return None
-
-
-def _native(text: str, run: str) -> Finding | None:
-    if (found := _NATIVE.search(text)) is None:
-        return None
-    late = _TIME_LIMIT in run
-    if not late and (hosts := closed_hosts(run)):
-        return _not_fetched(f"a package has no build for this machine: {_line(text, found)}", hosts, Where())
-    message = "a package has no build for this machine, for its install script failed or was not run"
-    can = (
-        f"raise {_TIME_LIMIT}, which ended the script, then `reset` the story"
-        if late
-        else "name the package in environment.install_scripts (`orchestrator doctor --repo` tells why it failed), "
-        "then `reset` the story; or take one whose build comes with it, then `replan`"
-    )
-    return major("environment.install_script", f"{message}: {_line(text, found)}", fix=can)
-
-
-def _left_out(text: str, run: str) -> Finding | None:
-    """Returns the finding on a module of a package that has no wheel here and was not built."""
-    missing = _NO_MODULE.search(text)
-    module = missing[1].partition(".")[0] if missing is not None else ""
-    packages = [name for name in _UNBUILT.findall(run) if canonicalize_name(module) == canonicalize_name(name)]
-    if missing is None or not packages:
-        return None
-    start = run.index(f"`{packages[0]}` {LEFT_OUT}")
-    told = f"{_line(text, missing)}: {run[start : start + _SAID].partition(f'{chr(10)}`')[0]}"
-    if hosts := closed_hosts(told):
-        return _not_fetched(told, hosts, Where())
-    return major(
-        "environment.install_script",
-        told,
-        fix=f"install what its build lacks, or name `{packages[0]}` in environment.install_scripts where it says so, "
-        "then `reset` the story; or take a package that is ready-made, then `replan`",
-    )
 
 
 def closed_hosts(text: str) -> tuple[str, ...]:
@@ -382,41 +235,6 @@ def _service(text: str) -> Finding | None:
         fix="start it and name its address in environment.services (commands and tests have a loopback of their own), "
         "then `reset` the story; or say in the story that its tests must not need it, then `replan`",
     )
-
-
-def _own_package(text: str, place: Place) -> Finding | None:
-    """A module that is neither in the repository nor the story's, missed by a file that the story has not touched."""
-    frames = _RAISED_IN.findall(text)
-    if not frames or frames[-1] in place.own:
-        return None
-    missing = _NO_MODULE.search(text)
-    if missing is not None and _generated(missing[1], place):
-        return major(
-            "environment.not_built",
-            f"the project's own module `{missing[1]}` is in no commit, and nothing has made it: {_line(text, missing)}",
-            fix="make sure that the project's build writes it (`orchestrator doctor --repo` tells), or commit it",
-        )
-    missing = _NO_METADATA.search(text)
-    if missing is not None and canonicalize_name(missing[1]) in map(canonicalize_name, _packages(place.before)):
-        return major(
-            "environment.not_installed",
-            f"the project itself is not installed as `{missing[1]}`: {_line(text, missing)}",
-            fix="make sure that the project can be built (`orchestrator doctor --repo` tells why it cannot)",
-        )
-    return None
-
-
-def _generated(module: str, place: Place) -> bool:
-    """Returns whether `module` lies in a package of the repository and was never a file of it."""
-    first, _, rest = module.partition(".")
-    paths = {f"{root}{module.replace('.', '/')}{end}" for root in ("", "src/") for end in (".py", "/__init__.py")}
-    return bool(rest) and first in _packages(place.before) and paths.isdisjoint({*place.before, *place.own})
-
-
-def _packages(paths: Collection[str]) -> set[str]:
-    """Top-level folders with an `__init__.py`, of the root or `src`."""
-    inner = (path.removeprefix("src/").split("/") for path in paths)
-    return {parts[0] for parts in inner if len(parts) == 2 and parts[1] == "__init__.py"}
 
 
 def _line(text: str, found: re.Match[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from orchestrator.checks.environment import Place, avoidable, broken_base, environment_cause, only_environment
+from orchestrator.checks.environment import avoidable, broken_base, environment_cause, only_environment
 from orchestrator.core.breakdown import Breakdown, Task
 from orchestrator.core.calls.exchange import Analysed, FailureBrief, Faulty, PastAttempt
 from orchestrator.core.command import Loop, Verdict
@@ -283,8 +283,7 @@ class _Attempts:
 
     def _environment(self, red: TestReport) -> tuple[Sequence[Finding], bool]:
         """Returns what the environment lacks, and whether another delivery would be pointless."""
-        own = {*self._suite.files, *(path for files in self._owned.values() for path in files)}
-        cause = environment_cause(red, Place(before=self._progress.surface.files, own=own))
+        cause = environment_cause(red)
         if cause is None:
             return (), False
         told, self._lacking = cause.code in self._lacking, {*self._lacking, cause.code}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.app.runners import project_runner
-from orchestrator.checks.environment import Place, environment_cause
+from orchestrator.checks.environment import environment_cause
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import RunProblem, Tier
 from orchestrator.environments.base_commit import BaseCommit
@@ -88,7 +88,7 @@ async def test_a_failing_command_is_told_with_its_end_and_what_is_missing_by_nam
     told = "environment.setup: `echo no more; no-such-tool --all` failed (exit code 127)"
     assert report.output.splitlines()[-1] == f"{told}; this machine has no `no-such-tool`: install it"
     assert report.output.startswith("no more\n")
-    cause = environment_cause(report, Place((), ()))
+    cause = environment_cause(report)
     assert cause is not None
     assert (cause.code, cause.message) == (
         "environment.setup",
@@ -153,7 +153,7 @@ async def test_a_build_runs_where_files_have_changed_and_its_files_are_put_back(
     assert report.problem is RunProblem.BUILD_FAILED
     assert report.output.endswith("environment.build: `python make.py` failed (exit code 1)")
     assert "invalid literal for int() with base 10: 'wide'" in report.output
-    assert environment_cause(report, Place((), ())) is None, "a story's own files may be why"
+    assert environment_cause(report) is None, "a story's own files may be why"
     assert "was not run" in (await runner.command(root, "true", key="S")).output
     git(root, "clean", "-qfdx")
     (root / "words.txt").unlink()

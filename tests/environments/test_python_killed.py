@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.checks.environment import Place, environment_cause
+from orchestrator.checks.environment import environment_cause
 from orchestrator.core.suite import RunProblem, TestReport
 from tests.environments.environment_driver import ensure
 from tests.environments.test_python_environment import PYTEST, wheel
@@ -233,7 +233,7 @@ async def test_a_full_disk_is_named_and_nothing_half_is_left(part: str, index: S
                     file.write(bytes(4096))
         found = await ensure(kept, root, index.url)
         report = TestReport(problem=RunProblem.INSTALL_FAILED, output=f"{found.problem}\n{found.output}")
-        cause = environment_cause(report, Place(before=(), own=()))
+        cause = environment_cause(report)
         assert cause is not None, found
         assert cause.code == "environment.disk"
         assert f"disk that holds `{kept / part}" in cause.message
