@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help docs demo test test-docs test-board check bench bench-answers figures claims fuzz soak sandbox-battery contracts requirements sbom clean
+.PHONY: help docs demo test test-docs test-board check bench bench-answers figures claims soak sandbox-battery contracts requirements sbom clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
@@ -18,7 +18,6 @@ help:
 	@echo "make   draw README's moving (docs/demo.svg) from the demo"
 	@echo "make claims    which test, benchmark or measurement stands behind each promise of the documentation"
 	@echo "make figures   how large orchestrator/ and tests/ are: lines, modules, import cycles, names defined twice"
-	@echo "make fuzz      every promise of the answer reader against a coverage-guided fuzzer, a minute each"
 	@echo "make soak      long kill, load and property runs"
 	@echo "make sandbox-battery   about a hundred hostile actions in every tier of this machine"
 	@echo "make requirements   write requirements.txt (versions and hashes) from pyproject.toml and constraints.txt"
@@ -92,16 +91,6 @@ claims: $(VENV)/.dev
 figures: $(VENV)/.run
 	@$(BIN)/python -m benchmarks.figures
 
-$(VENV)/.fuzz: $(VENV)/.dev
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]' || { \
-		echo "Nothing was fuzzed: atheris has no build for $$($(BIN)/python --version);" \
-			"name another Python: make fuzz PYTHON=python3.11 VENV=.venv-fuzz" >&2; exit 1; }
-	@touch $@
-
-# Another time per target, or one of them: ARGS="--seconds 600 cut"; a finding again: ARGS="--replay FILE"
-fuzz: $(VENV)/.fuzz
-	$(BIN)/python -m tests.fuzz $(ARGS)
-
 # Property tests draw 25 examples in `make test`; here as many as each names.
 soak: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m "soak or hypothesis" --timeout 1800 $(ARGS)
@@ -113,4 +102,4 @@ contracts: $(VENV)/.dev
 	$(BIN)/python -m tests.contracts_tool
 
 clean:
-	rm -rf $(VENV) site .bench .fuzz .pytest_cache .mypy_cache .ruff_cache build dist sbom.json *.egg-info
+	rm -rf $(VENV) site .bench .pytest_cache .mypy_cache .ruff_cache build dist sbom.json *.egg-info

@@ -1,17 +1,11 @@
 """The layers by themselves: values in, values out."""
 
-import json
-import time
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from orchestrator.answers.json.code import broken_code, parses, path_of, settled, unescaped
+from orchestrator.answers.json.code import parses, settled, unescaped
 from orchestrator.answers.json.frames import document
 from orchestrator.answers.json.recovery import announced, before_gap, has_gap
-from orchestrator.answers.json.scan import fit
-from orchestrator.answers.json.shape import ANYTHING, MAX_OVERLAP, join, shape_of
+from orchestrator.answers.json.shape import join, shape_of
 from orchestrator.answers.json.views import (
     joined_chunks,
     overlapping_chunks,
@@ -22,7 +16,7 @@ from orchestrator.answers.json.views import (
     without_string,
 )
 from orchestrator.answers.result import Change
-from tests.answers.slips import EMPTY, INVOICE, ONE
+from tests.answers.slips import INVOICE, ONE
 
 INVOICES = shape_of(INVOICE)
 
@@ -53,11 +47,6 @@ def test_escapes(raw: str, closing: str, code: bool, meant: str, kinds: list[str
     assert all(raw.startswith(change.before, change.offset - 7) for change in changes)
 
 
-@given(st.text())
-def test_what_json_escapes_comes_back(text: str) -> None:
-    assert unescaped(json.dumps(text)[1:-1], 0, '"', []) == text
-
-
 def test_the_reading_that_parses_is_the_right_one() -> None:
     both = 'print("a\\n")\n'
     assert settled(both, 0, '"', "a.py", False, []) == both, "the escape belongs to the code"
@@ -66,15 +55,6 @@ def test_the_reading_that_parses_is_the_right_one() -> None:
     assert settled("a\\nb", 0, '"', None, True, []) == "a\\nb", "no language decides: as it stands"
     assert (parses("a.py", "x ="), parses("a.js", "f(1);"), parses("a.cobol", "?"), parses(None, "x")) == (
         False, True, None, None)  # fmt: skip
-
-
-def test_code_is_known_by_the_path_beside_it() -> None:
-    assert path_of("content", {"path": "a.py"}) == "a.py"
-    assert path_of("test_content", {"test_file": "t.py", "path": "no"}) == "t.py"
-    assert path_of("content", {}, '", "path": "b.js"}', 0) == "b.js"
-    assert path_of("notes", {"path": "a.py"}) is None
-    assert broken_code({"files": [{"path": "a.py", "content": "x ="}]})
-    assert not broken_code({"files": [{"path": "a.py", "content": "x = 1"}, {"path": "b", "content": "x ="}]})
 
 
 def test_a_whole_document_is_parsed_and_a_doubled_key_seen() -> None:
@@ -88,19 +68,6 @@ def test_a_whole_document_is_parsed_and_a_doubled_key_seen() -> None:
         '{"a": "\udc80"}',
     ):
         assert document(text) is None
-
-
-def test_fit_orders_by_what_is_there() -> None:
-    assert fit(EMPTY, INVOICES) == (2, 2, True, True)
-    assert fit({"invoice_id": "x"}, INVOICES) < fit({"invoice_id": "x", "lines": 5}, INVOICES)
-    assert fit({"invoice_id": "x", "lines": [{"sku": "a"}]}, INVOICES).inner is False
-    assert fit({"lines": "see above"}, INVOICES) is None
-    assert fit({"other": 1}, INVOICES) is None
-    assert fit({}, shape_of({"type": "object", "properties": {"a": {}}})) is not None
-    chosen = shape_of({"required": ["id"], "properties": {"id": {"const": "US-1"}, "n": {}}})
-    assert fit({"id": "US-1"}, chosen).whole
-    assert fit({"id": "US-2"}, chosen) is None
-    assert fit({"a": 1}, ANYTHING) is not None
 
 
 def test_gaps_and_counts() -> None:
@@ -145,9 +112,6 @@ def test_views(name: str) -> None:
         assert all(0 <= seen.original(offset) <= len(text) for offset in range(len(seen.text) + 1))
 
 
-_SEAM = st.text(alphabet="ab\n\0", max_size=40)
-
-
 @pytest.mark.parametrize(
     ("cut", "more", "whole"),
     [
@@ -162,19 +126,3 @@ _SEAM = st.text(alphabet="ab\n\0", max_size=40)
 )
 def test_the_seam(cut: str, more: str, whole: str) -> None:
     assert join(cut, more) == whole
-
-
-@given(_SEAM, _SEAM)
-def test_both_texts_are_in_the_result_and_the_longest_overlap_is_left_out(cut: str, more: str) -> None:
-    whole = join(cut, more)
-    assert whole.startswith(cut)
-    assert whole.endswith(more)
-    longest = max(n for n in range(min(len(cut), len(more)) + 1) if cut.endswith(more[:n]))
-    assert len(whole) == len(cut) + len(more) - longest
-
-
-def test_huge_texts_take_no_time() -> None:
-    started = time.process_time()
-    text = "a" * 2_000_000
-    assert len(join(text, text)) == len(text) * 2 - MAX_OVERLAP
-    assert time.process_time() - started < 1

@@ -170,18 +170,6 @@ def test_cells_go_to_the_sidecar_and_come_back_and_the_source_stays(tmp_path: Pa
     assert not story.completed
 
 
-def test_what_a_person_writes_later_counts_more_than_the_sidecar(tmp_path: Path) -> None:
-    path = tmp_path / "b.yaml"
-    path.write_text("- {id: A, title: a, execution_status: Failed}\n")
-    backlog = opened(path, tmp_path / "state")
-    backlog.write([CellUpdate(story_id="A", cells={"Execution_Status": "completed"})])
-    assert backlog.read().stories[0].completed
-    path.write_text("- {id: A, title: a, execution_status: ''}\n")
-    assert backlog.read().stories[0].execution_status == ""
-    backlog.write([CellUpdate(story_id="A", cells={"Execution_Status": "completed"})])
-    assert backlog.read().stories[0].completed
-
-
 def test_a_sidecar_that_cannot_be_written_is_a_warning_and_tried_again(tmp_path: Path) -> None:
     path = tmp_path / "b.json"
     path.write_text('[{"id": "A", "title": "a"}]')
@@ -264,11 +252,6 @@ def test_wrong_kinds_and_doubled_names_are_findings_with_lines(tmp_path: Path) -
     assert "did you mean dependencies?" in content.problems[-1].fix
     doubled = content_of(tmp_path / "b.json", '[{"id": "A",\n "title": "t",\n "Title": "u"}]')
     assert [(f.code, f.where.line, f.severity) for f in doubled.problems] == [("backlog.field_twice", 3, "critical")]
-
-
-def test_aliases_are_what_they_name(tmp_path: Path) -> None:
-    content = content_of(tmp_path / "b.yaml", "- {id: A, title: &t long}\n- {id: B, title: *t}\n")
-    assert [story.title for story in content.stories] == ["long", "long"]
 
 
 @pytest.mark.parametrize(

@@ -50,25 +50,25 @@ def window_at(browser: "Browser") -> "Iterator[OpenWindow]":
         assert not any(faults), "\n".join(faults)
 
 
-def origin(name: str, factory: pytest.TempPathFactory) -> Path:
+def origin(factory: pytest.TempPathFactory) -> Path:
     """Returns the folder of a sprint that was run once for all workers."""
     shared = factory.getbasetemp()
     shared = shared.parent if shared.name.startswith("popen-gw") else shared  # a worker's own lies in it
-    with (shared / f"{name}.lock").open("w") as lock:
+    with (shared / "library.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (shared / f"{name}.made").exists():
-            make_sprint(name, shared / name)
-            (shared / f"{name}.made").touch()
-    return shared / name
+        if not (shared / "library.made").exists():
+            make_sprint(shared / "library")
+            (shared / "library.made").touch()
+    return shared / "library"
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RealDaemon]]:
-    """Starts a daemon on a copy of a sprint's state, with an address that it has again after a restart."""
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], RealDaemon]]:
+    """Starts a daemon on a copy of the sprint's state, with an address that it has again after a restart."""
     begun: list[RealDaemon] = []
 
-    def begin(name: str) -> RealDaemon:
-        folder = copy_state(origin(name, tmp_path_factory), tmp_path_factory.mktemp(name) / name)
+    def begin() -> RealDaemon:
+        folder = copy_state(origin(tmp_path_factory), tmp_path_factory.mktemp("library") / "library")
         begun.append(serve(folder, folder, "--port", str(free_port())))
         return begun[-1].start()
 
@@ -85,15 +85,15 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def library(start: Callable[[str], RealDaemon]) -> RealDaemon:
+def library(start: Callable[[], RealDaemon]) -> RealDaemon:
     """The example half way through, for tests that change nothing."""
-    return start("library")
+    return start()
 
 
 @pytest.fixture
-def daemon(start: Callable[[str], RealDaemon]) -> Iterator[RealDaemon]:
+def daemon(start: Callable[[], RealDaemon]) -> Iterator[RealDaemon]:
     """The example half way through, for a test that changes it or ends its daemon."""
-    one = start("library")
+    one = start()
     yield one
     one.end()
 

@@ -1,11 +1,8 @@
 """An open page is true while things happen: it changes by itself, says when it is cut off, and catches up."""
 
-import time
-
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, expect
 
-from orchestrator.server.login import LASTS_S, cookie_name, make_session
 from tests.board.browser import OpenWindow, Window
 from tests.daemon_server import RealDaemon
 from tests.support import plain_environment, run_cli
@@ -31,12 +28,6 @@ def window(daemon: RealDaemon, window_at: OpenWindow) -> Window:
     window = window_at(daemon).log_in()
     window.page.add_init_script(KEEPS)
     return window
-
-
-HIDES = """(hidden) => {
-    Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
-    document.dispatchEvent(new Event("visibilitychange"));
-}"""
 
 
 def command(daemon: RealDaemon, *words: str) -> None:
@@ -73,33 +64,6 @@ def test_what_happens_is_shown_without_loading_the_page_again(daemon: RealDaemon
     assert page.evaluate("window.kept") is True
 
 
-def test_a_page_in_the_background_holds_no_connection_and_catches_up_when_it_is_seen(
-    daemon: RealDaemon, window: Window
-) -> None:
-    page = window.open(SPRINT)
-    with page.expect_event("requestfailed", lambda request: "/board/events" in request.url, timeout=10_000):
-        page.evaluate(HIDES, True)
-        # The stream ends with this: what is recorded while nobody looks comes afterwards.
-        command(daemon, "cancel", "US-007")
-    page.evaluate(HIDES, False)
-    expect(page.locator(".column", has_text="Not done").locator("#card-US-007 .badge")).to_have_text("cancelled")
-
-
-def test_pages_that_are_fetched_again_come_one_at_a_time(daemon: RealDaemon, window: Window) -> None:
-    page = window.open(f"{SPRINT}/stories/US-007")
-    asked = list[Route]()
-    page.route(f"**{SPRINT}/stories/US-007", lambda route: asked.append(route))
-    command(daemon, "pause", "US-007")
-    command(daemon, "resume", "US-007")
-    page.evaluate("for (let n = 0; n < 3; n += 1) document.dispatchEvent(new CustomEvent('ordered'))")
-    page.wait_for_timeout(2500)
-    assert len(asked) == 1, "one that comes late would replace a newer one"
-    asked[0].continue_()
-    page.wait_for_timeout(500)
-    assert len(asked) == 2, "the last of those who asked meanwhile sees what is newest"
-    asked[1].continue_()
-
-
 def test_a_page_says_that_the_daemon_is_away_and_catches_up_without_gap_or_double(
     daemon: RealDaemon, window: Window
 ) -> None:
@@ -124,16 +88,3 @@ def test_a_page_says_that_the_daemon_is_away_and_catches_up_without_gap_or_doubl
     before = shown(page)
     page.reload()
     assert shown(page) == before, "what was pieced together is what the daemon would show"
-
-
-def test_a_session_that_ends_while_a_page_is_open_leads_to_login_and_back(daemon: RealDaemon, window: Window) -> None:
-    window.allowed += ["ERR_", "401"]
-    page = window.open(f"{SPRINT}?from=here")
-    expired = make_session(window.token, now=time.time() - LASTS_S - 1)
-    page.context.add_cookies([{"name": cookie_name(window.token), "value": expired, "url": window.url}])
-    daemon.end()
-    daemon.start()
-    page.wait_for_url(f"{window.url}/login?next=*")
-    page.get_by_label("Token").fill(window.token)
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"{window.url}{SPRINT}?from=here")

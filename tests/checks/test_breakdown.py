@@ -202,14 +202,6 @@ def test_a_cycle_is_named_and_missing_tasks_are_counted() -> None:
     assert "says 4, but there are 2" in messages["breakdown.missing_tasks"]
 
 
-def test_every_cycle_is_named() -> None:
-    one, two, three, four = (f"T-{STORY}-0{number}" for number in range(1, 5))
-    pairs = [(1, two), (2, one), (3, four), (4, three)]
-    found = plan(*(task(number, f"{number}.py", dependencies=[need]) for number, need in pairs))
-    said = [f.message for f in check_breakdown(found, frozenset()) if f.code == "breakdown.cycle"]
-    assert [text.rpartition(": ")[2] for text in said] == [f"{one} → {two} → {one}", f"{three} → {four} → {three}"]
-
-
 def test_paths_that_one_file_system_would_take_for_one() -> None:
     composed, apart = "caf\u00e9.py", "cafe\u0301.py"
     for first, second in ((composed, apart), ("a.py", "A.py")):
@@ -217,14 +209,6 @@ def test_paths_that_one_file_system_would_take_for_one() -> None:
         assert codes(found) == ["path_clash"]
         assert codes(check_breakdown(plan(task(1, second)), frozenset({first}))) == ["path_clash"]
     assert check_breakdown(plan(task(1, apart)), frozenset({apart})) == []
-
-
-def test_a_hundred_tasks_may_have_a_third_digit() -> None:
-    many = [task(number, f"m{number}.py") for number in range(1, 101)]
-    assert check_breakdown(plan(*many), frozenset()) == []
-    assert codes(check_breakdown(plan(task(100, "a.py")), frozenset())) == ["task_id"]
-    mended, _ = mend(plan(*({**entry, "task_id": "x"} for entry in many)), frozenset())
-    assert check_breakdown(mended, frozenset()) == []
 
 
 def test_what_is_only_told() -> None:

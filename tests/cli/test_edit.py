@@ -6,14 +6,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import Result
 
 from orchestrator.core.command import Choice
 from orchestrator.core.finding import major
-from tests.cli.waiting import SPRINT, Waiting, about_plan, plan
+from tests.cli.waiting import Waiting, about_plan, plan
 from tests.support import breakdown, run_cli, task
 
 FILES = {"app.py": "A = 1\n", "requirements.txt": "flask>=2\n"}
@@ -101,13 +100,6 @@ def test_a_person_leaves_without_an_answer(unanswered: Waiting, step: str, said:
     assert "kept" not in done.stderr
 
 
-def test_what_an_editor_wrote_before_it_failed_is_kept(unanswered: Waiting) -> None:
-    done = unanswered.cli("edit", "US-1", EDITOR=editor(unanswered, "place.write_text('tasks: []'); sys.exit(1)"))
-    assert (done.exit_code, unanswered.answers()) == (1, [])
-    assert [path.read_text() for path in unanswered.kept] == ["tasks: []"]
-    assert str(unanswered.kept[0]) in done.stderr
-
-
 @pytest.mark.parametrize(
     ("variables", "said"),
     [
@@ -169,15 +161,6 @@ def test_the_project_that_the_plan_was_made_for_counts(waiting: Waiting) -> None
     assert findings("pip install flask", "app.py") == []
 
 
-def test_a_plan_as_show_prints_it_is_taken(waiting: Waiting) -> None:
-    shown = json.loads(waiting.cli("show", "US-1", "--json").stdout)["plan"]
-    shown["tasks"][0]["description"] = "Otherwise"
-    assert waiting.cli("edit", "US-1", "--file", "-", text=json.dumps(shown)).exit_code == 0
-    told = waiting.answers()[0].plan
-    assert told is not None
-    assert told.tasks[0].description == "Otherwise"
-
-
 MARKDOWN = """# A start page
 
 **Goal:** Readers find every shelf from one page, so that nobody has to ask at the desk where a book stands.
@@ -237,14 +220,6 @@ def test_who_answers_while_the_editor_is_open_is_first(waiting: Waiting) -> None
     assert f"what you wrote is kept in {kept}" in done.stderr
 
 
-def test_a_story_that_was_reset_while_the_editor_was_open_takes_no_answer(waiting: Waiting) -> None:
-    (waiting.folder / "b.csv").write_text("Story_ID,Title\nUS-1,One\n")
-    done = edit_while(waiting, "reset", "US-1")
-    assert (done.exit_code, waiting.answers()) == (2, [])
-    assert "US-1 has no question 1: no question is open" in done.stderr
-    assert str(waiting.kept[0]) in done.stderr
-
-
 def test_on_a_terminal_the_editor_opens_again_with_what_was_found(waiting: Waiting) -> None:
     mended = "text = text.replace('a: [', '').replace(', tests/test_app.py', '')"
     words = editor(waiting, f"text = {BAD!r}", "text = text + 'a: [\\n'", mended)
@@ -263,31 +238,7 @@ def test_on_a_terminal_the_editor_opens_again_with_what_was_found(waiting: Waiti
     assert waiting.kept == []
 
 
-def test_who_leaves_the_second_time_keeps_what_was_written(unanswered: Waiting) -> None:
-    code, printed = unanswered.on_a_terminal("edit", "US-1", EDITOR=editor(unanswered, f"text = {BAD!r}", "pass"))
-    assert (code, unanswered.answers()) == (1, []), printed
-    (kept,) = unanswered.kept
-    assert kept.read_text().endswith(BAD)
-    assert "what you wrote is kept in" in printed
-
-
 SOUND = json.dumps(breakdown("US-1", ["app.py"]))
-HOSTILE: dict[str, str | bytes] = {
-    "tag": "tasks: !!python/object/apply:os.system ['touch pwned']",
-    "NUL": "tasks: \0",
-    "two megabytes of brackets": "[" * 2_000_000,
-    "a path out": HARD,
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_and_broken_texts_answer_nothing_and_are_kept(unanswered: Waiting, name: str) -> None:
-    text = HOSTILE[name]
-    done = unanswered.cli("edit", "US-1", "--file", "-", text=text)
-    assert (done.exit_code, unanswered.answers()) == (1, []), done.output
-    assert "nothing was answered" in done.stderr
-    assert [path.read_text() for path in unanswered.kept] == [text]
-    assert not (unanswered.folder / "pwned").exists()
 
 
 @pytest.mark.parametrize("content", [SOUND.encode("utf-16"), b"tasks: \xff", SOUND.encode("utf-16-le")])
@@ -298,22 +249,6 @@ def test_what_is_no_utf_8_is_told(unanswered: Waiting, content: bytes) -> None:
     assert done.exit_code in {1, 2}
     assert unanswered.answers() == []
     assert path.read_bytes() == content
-
-
-SAID: dict[str, Any] = {
-    "CRLF": SOUND.replace(", ", ",\r\n"),
-    "a mark of bytes": "\ufeff" + SOUND,
-    "comments": f"# mine\n\n{SOUND}",
-    "blocks": "tasks:\r\n  - id: T-US-1-01\r\n    title: Work 1\r\n    files_to_create:\r\n      - app.py\r\n",
-}
-
-
-@pytest.mark.parametrize("name", SAID)
-def test_sound_texts_in_other_clothes_are_taken(waiting: Waiting, name: str) -> None:
-    done = waiting.cli("edit", "US-1", "--file", "-", text=SAID[name])
-    assert done.exit_code == 0, done.output
-    assert waiting.answers()[0].plan == plan("US-1")
-    assert not list(waiting.state.edits(SPRINT).glob("*"))
 
 
 def test_without_the_branch_nothing_is_taken_for_checked(tmp_path: Path) -> None:

@@ -13,9 +13,7 @@ from orchestrator.core.finding import major, minor
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.story.gate import conflict_gate
 from tests.cli.waiting import CONFLICT, NOON, SPRINT, Waiting, about_conflict, about_plan, plan
-from tests.support import run_cli, task
-from tests.test_imports import loaded_by
-from tests.zygote import zygote
+from tests.support import task
 
 ISSUE = major("breakdown.test_file", "`test_a.py` is a test file", fix="Leave it out.")
 HARD = major("breakdown.unsafe_path", "`../x` is unsafe", fix="Name it by its path.")
@@ -201,12 +199,6 @@ def test_whoever_comes_after_the_time_is_told_so(waiting: Waiting) -> None:
     assert "nobody answered in time" in waiting.cli("show", "US-1").stdout
 
 
-def test_who_answers_is_named_on_one_line(waiting: Waiting) -> None:
-    waiting.ask("US-1")
-    assert waiting.cli("approve", "US-1", LOGNAME=" \x1b[31man\nna ").exit_code == 0
-    assert waiting.answers()[0].by == "[31man na"
-
-
 def test_no_text_of_others_gives_orders_to_the_terminal(waiting: Waiting) -> None:
     orders = "\x1b]0;title\x07\x1b[2J\x9b31m\u202ea\rb"
     conflict = plan("US-1", architectural_conflict=CONFLICT | {"detected": True, "conflict_reason": f"{orders}\nmore"})
@@ -227,22 +219,6 @@ def test_a_secret_in_a_comment_is_neither_kept_nor_told(waiting: Waiting) -> Non
     assert (done.exit_code, "was left out of the comment" in done.stderr) == (0, True)
     assert waiting.answers()[0].comment == json.loads(done.stdout)["comment"] == "use [redacted] for it"
     assert secret not in waiting.state.event_database.read_bytes().decode("latin-1")
-
-
-def test_of_two_who_answer_at_once_one_wins_and_the_other_is_told(waiting: Waiting) -> None:
-    for story in waiting.record.story_ids:
-        waiting.ask(story)
-        two = [
-            zygote().start("orchestrator", [word, story], cwd=waiting.folder, env=waiting.environment(LOGNAME=name))
-            for name, word in (("anna", "approve"), ("bob", "cancel"))
-        ]
-        told = [(*one.communicate(60), one.returncode) for one in two]
-        (answer,) = waiting.answers(story)
-        won, lost = sorted(told, key=lambda one: one[2])
-        assert (won[2], lost[2] in {1, 2}) == (0, True), told
-        assert f"by {answer.by}" in won[0]
-        assert "was answered already" in lost[1]
-        assert f"by {answer.by}" in lost[1]
 
 
 def test_show_and_status_tell_what_is_asked(waiting: Waiting) -> None:
@@ -277,30 +253,3 @@ def test_show_and_status_tell_what_is_asked(waiting: Waiting) -> None:
     assert set(shown["question"]["commands"]) == {"reject", "edit", "replan", "cancel"}
     assert shown["plan"] == plan("US-3").model_dump(mode="json")
     assert json.loads(waiting.cli("show", "US-1", "--json").stdout)["answers"][0]["comment"] == "once more"
-
-
-def test_the_commands_that_show_prints_work_as_processes(waiting: Waiting) -> None:
-    waiting.ask("US-1")
-    commands = json.loads(waiting.cli("show", "US-1", "--json").stdout)["question"]["commands"]
-    done = run_cli(commands["approve"].split()[1:], waiting.folder, waiting.environment())
-    assert (done.returncode, [one.choice for one in waiting.answers()]) == (0, [Choice.APPROVE]), done.stderr
-
-
-def test_a_log_that_cannot_be_written_is_told(waiting: Waiting) -> None:
-    waiting.ask("US-1")
-    waiting.cli("status")
-    database = waiting.state.event_database
-    database.write_bytes(b"no database at all, and long enough to be looked at" * 100)
-    done = waiting.cli("approve", "US-1")
-    assert done.exit_code == 2
-    assert "the event log cannot be used" in done.stderr
-
-
-def test_an_answer_needs_no_engine(waiting: Waiting) -> None:
-    waiting.ask("US-1")
-    waiting.ask("US-2")
-    commands = ["status", "show US-1", "approve US-1", "replan US-2"]
-    loaded = loaded_by(commands, waiting.folder, ORCHESTRATOR_HOME=str(waiting.state.home))
-    assert len(loaded) == 4
-    assert {"dbos", "anthropic", "openai"}.isdisjoint(loaded[-1])
-    assert [len(waiting.answers(story)) for story in ("US-1", "US-2")] == [1, 1]

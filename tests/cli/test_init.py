@@ -113,17 +113,6 @@ def test_the_configuration_shows_real_providers_that_work_as_they_stand_there(
     assert named == ["anthropic MODEL-ID, alex: anthropic OTHER-ID", "openai MODEL-ID, alex: openai OTHER-ID"]
 
 
-def test_a_key_that_is_set_is_told_by_the_name_of_its_variable_alone(tmp_path: Path) -> None:
-    said = init(str(tmp_path / "a"), ANTHROPIC_API_KEY="sk-secret-1", OPENAI_API_KEY=" ")
-    assert "ANTHROPIC_API_KEY is set: a real model needs only the lines `name: anthropic` and `model:`" in said.stdout
-    assert "OPENAI" not in said.stdout
-    told = json.loads(init(str(tmp_path / "b"), "--json", OPENAI_API_KEY="sk-secret-2").stdout)
-    assert told["keys"] == {"openai": "OPENAI_API_KEY"}
-    for place in (tmp_path / "a", tmp_path / "b"):
-        assert all("sk-secret" not in path.read_text() for path in place.iterdir())
-    assert "sk-secret" not in said.output + json.dumps(told)
-
-
 def test_a_python_repository_is_read(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", PYTHON)
     (repo / "secret.txt").write_text("no")
@@ -151,20 +140,6 @@ def test_a_node_repository_with_a_foreign_runner_names_it_and_sets_none(tmp_path
     settings, _ = load(repo / "config.yaml", (), {}, repo)
     assert (settings.project.vision, settings.test.command) == ("Readme.md", None)
     assert "package.json says: jest --ci" in (repo / "config.yaml").read_text()
-
-
-def test_a_folder_that_is_no_repository_and_holds_odd_things_is_read_too(tmp_path: Path) -> None:
-    folder = tmp_path / 'odd "place"'
-    (folder / "node_modules" / "x").mkdir(parents=True)
-    (folder / "node_modules" / "x" / "index.js").write_text("x")
-    (folder / "notes.txt").write_text("nothing to see")
-    (folder / "package.json").write_bytes(b"\xff{")
-    (folder / "README.md").symlink_to("/nonexistent")
-    (folder / "new\nline.py").write_text("def f(): pass\n")
-    said = init(str(folder))
-    assert said.exit_code == 0, said.output
-    assert "read 4 files" in said.stdout
-    assert proposal(folder)["Title"] == 'What odd "place" stands on'
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "backlog.csv"])

@@ -198,13 +198,6 @@ def test_links_lead_nowhere_and_nothing_is_done_by_halves(repo: Path, tmp_path: 
         assert snapshot(outside) == {"victim": b"precious\n"}
 
 
-def test_ignored_files_are_there_too(repo: Path) -> None:
-    (repo / ".gitignore").write_text(".env\n")
-    (repo / ".env").write_text("KEY=1\n")
-    code, report = apply(repo, Create(path=".env", content="x\n"))
-    assert (code, report["findings"][0]["code"]) == (1, "plan.exists")
-
-
 @pytest.fixture
 def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Waiting:
     monkeypatch.chdir(tmp_path)
@@ -233,17 +226,6 @@ def test_a_plan_that_is_refused_shows_how_its_story_is_planned_again(repo: Path,
         said = waiting.cli(*words, "--story", story, text=BROKEN).stderr
         assert f"{story} is {status.value} and cannot be planned again now" in said
     assert waiting.cli(*words, "--story", "US-9", text=BROKEN).exit_code == 2
-
-
-def test_at_a_terminal_the_story_is_planned_again_when_it_is_wanted(repo: Path, waiting: Waiting) -> None:
-    waiting.ask("US-1")
-    (waiting.folder / "plan.md").write_text(BROKEN, encoding="utf-8")
-    words = ["apply", "plan.md", "--repo", str(repo), "--story", "US-1"]
-    assert "planned again so?" not in waiting.on_a_terminal(*words, "--yes")[1]
-    for replanned, typed in enumerate(("n\n", "y\n")):
-        code, printed = waiting.on_a_terminal(*words, typed=typed)
-        assert (code, len(waiting.answers())) == (1, replanned), printed
-        assert "Have US-1 planned again so?" in printed
 
 
 def test_the_contract_that_a_story_has_counts_for_its_plan(repo: Path, waiting: Waiting) -> None:

@@ -14,7 +14,6 @@ import pytest
 from orchestrator.client.daemon import Daemon
 from orchestrator.client.discovery import connect
 from orchestrator.client.http import DaemonClient
-from orchestrator.core.command import GATE_ANSWERED
 from orchestrator.core.errors import ConfigError
 from orchestrator.records.sprint_reader import Reader, find_history
 from orchestrator.records.views import sprint_json, story_json
@@ -108,24 +107,6 @@ def test_an_order_that_a_daemon_refuses_ends_with_its_reason(waiting: Waiting) -
         assert (done.exit_code, done.stderr) == (1, "error: it is paused by bob already\n")
         path, said = sent(daemon)
     assert (path, said["verb"], said["by"]) == (f"/api/v1/sprints/{SPRINT}/orders", "pause", "anna")
-
-
-def test_what_a_newer_daemon_says_of_an_order_is_told_as_far_as_it_is_known(waiting: Waiting) -> None:
-    with fake_daemon(told_by(waiting, orders=Said(body=SETTLED | {"newer": 1}))) as daemon:
-        assert json.loads(waiting.cli("pause", "--url", daemon.url, "--json").stdout) == SETTLED
-
-
-def test_a_story_that_was_answered_and_has_not_gone_on_is_given_up_by_no_order(waiting: Waiting) -> None:
-    waiting.ask("US-1")
-    assert waiting.cli("approve", "US-1").exit_code == 0
-    done = waiting.cli("cancel", "US-1")
-    assert done.exit_code == 2
-    assert "US-1 waits for no answer" in done.stderr
-    refusal = Said(status=409, body={"error": "US-1 waits for no answer: question 1 of US-1 was answered already"})
-    with fake_daemon(told_by(waiting, orders=refusal)) as daemon:  # who decides it
-        there = waiting.cli("cancel", "US-1", "--url", daemon.url)
-    assert (there.exit_code, there.stderr) == (2, f"error: {refusal.body['error']}\n")
-    assert GATE_ANSWERED in waiting.cli("show", "US-1", "--json").stdout
 
 
 def test_an_edited_plan_is_judged_by_the_daemon(waiting: Waiting, tmp_path: Path) -> None:

@@ -8,11 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from tests.answers.task_plans import PLANS, WRITTEN
+from tests.answers.task_plans import WRITTEN
 from tests.support import make_repo
 
 ACTIONS = "# T\n\n## Rationale\n\nR\n\n## Action Plan\n\n### `DELETE`\n\n- **File Path:** `a`\n"
-NOTHING = {"plan.none", "task_plan.no_tasks", "task_plan.no_goal", "task_plan.too_short"}
 
 
 def run(*args: str, stdin: str | bytes = "") -> tuple[int, str, str]:
@@ -39,16 +38,6 @@ def test_a_task_plan_is_judged_and_told_as_one(tmp_path: Path) -> None:
     assert (issue["code"], issue["where"]["file"], issue["where"]["line"]) == ("breakdown.unsafe_path", str(plan), 15)
     code, out, err = run(str(plan))
     assert (code, "Task 1" in out, "task plan: not valid" in err) == (1, True, True)
-
-
-@pytest.mark.parametrize(
-    ("style", "questions"), [("superpowers", []), ("spec_kit", ["task_plan.unclear"]), ("plan_mode", [])]
-)
-def test_plans_in_the_styles_of_other_tools_pass(style: str, questions: list[str]) -> None:
-    code, found = said(str(PLANS / f"{style}.md"))
-    assert (code, found["kind"], found["valid"]) == (0, "task plan", True)
-    assert [finding["code"] for finding in found["findings"] if finding["ask"]] == questions
-    assert len(found["findings"]) == len(questions)
 
 
 def test_a_repository_says_which_files_and_packages_there_are(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from orchestrator.app import sprint_runtime
 from orchestrator.app.commands import Renewal, SprintCommands
 from orchestrator.core.command import OrderBody, ReplanBody, Verb
-from orchestrator.core.errors import BacklogError, ConfigError, SprintLocked
+from orchestrator.core.errors import BacklogError, ConfigError
 from orchestrator.core.event import Event
 from orchestrator.core.suite import RunProblem, TestReport
 from orchestrator.daemon import serve, sprint_registry
@@ -385,23 +385,6 @@ async def test_a_budget_holds_the_sprint_until_it_is_raised_also_over_a_restart(
     assert [(one.limit, one.spent) for one in view.budgets] == [(9, 4), (None, 0), (None, 0)]
 
 
-async def test_a_refused_key_holds_the_sprint_until_it_is_resumed_and_no_story_fails(field: Field) -> None:
-    field.team.plan("US-001", ["us_001.py"])
-    field.team.deliver("US-001", 1, {}, error="auth")
-    field.team.deliver("US-001", 1, {"us_001.py": "def value():\n    return 1\n"})
-    field.team.suite("US-001", suite_text("US-001"))
-    field.rows("US-001")
-    async with field.daemon() as daemon:
-        await field.until(lambda: field.named("sprint_stopped"))
-        assert "auth" in daemon.state().sprints[0].reason
-        assert (await field.order(Verb.RESUME)).message.startswith("sprint SP-001 (1 story) goes on, by ann")
-        await field.until(lambda: field.named("sprint_ended"))
-    assert [event.data["purpose"] for event in field.named("turn_finished")] == [
-        "breakdown", "delivery", "review", "suite",
-    ]  # fmt: skip
-    assert field.report("SP-001") == {"US-001": "done"}
-
-
 async def test_what_is_at_work_gets_its_grace_and_a_second_word_cuts_it(field: Field) -> None:
     field.slow_delivery("US-001", 700)
     field.rows("US-001")
@@ -505,27 +488,6 @@ async def test_rows_of_a_sprint_that_has_begun_without_them_are_refused_when_the
         with pytest.raises(BacklogError, match="SP-002 of a sprint that has begun without them: US-013"):
             await daemon.submit("team", ".csv", without)
         assert (await daemon.submit("team", ".csv", more)).replaced, "rows of its own sprints are no trouble"
-
-
-async def test_a_second_daemon_of_the_state_folder_is_refused(field: Field) -> None:
-    field.rows()
-    async with field.daemon():
-        with pytest.raises(SprintLocked, match="another process"):
-            async with field.daemon():
-                pass
-
-
-async def test_two_backlogs_are_worked_on_side_by_side_within_the_common_slots(field: Field) -> None:
-    for story in ("US-001", "US-002"):
-        field.slow_delivery(story, 300)
-    field.rows("US-001")
-    other = field.folder / "other.csv"
-    field.rows("US-002", path=other)
-    field.overrides.append(f"serve.backlogs=[{other}]")
-    async with field.daemon() as daemon:
-        await field.until(lambda: daemon.works.slots.at_work == 2)
-        await field.until(lambda: len(field.named("sprint_ended")) == 2)
-    assert {call["story"] for call in field.calls()} == {"US-001", "US-002"}
 
 
 async def test_a_sprint_that_is_reset_as_a_whole_begins_with_all_its_rows_and_without_its_pause(field: Field) -> None:

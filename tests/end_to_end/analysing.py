@@ -21,11 +21,6 @@ APP = {
     "shelf/words.py": "def find_words(text):\n    return text.split()\n",
     "shelf/cli.py": "from shelf.words import find_words\n\n\ndef main():\n    print(find_words('a b'))\n",
 }
-OWN = {
-    "01-doors.md": "# Doors\n\nFind every door that is open.\n\nExpected Output: a comprehensive report of 3 pages.\n",
-    "02-speed.md": "Find what is slow. {not a slot} {{neither}}\n",
-    "03-sum.md": "# Sum up\n\nTake the previous analysis together.\n",
-}
 
 
 def answer(*tasks: Any, summary: str = "Two sentences. They are short.", **more: Any) -> dict[str, Any]:
@@ -82,14 +77,6 @@ class Analysed:
 def application(folder: Path, files: Mapping[str, str] | None = None) -> Path:
     """The repository, once."""
     return folder / "app" if (folder / "app").exists() else make_repo(folder / "app", files or APP)
-
-
-def own_prompts(folder: Path) -> Path:
-    """A folder of plain Markdown prompts."""
-    (folder / "mine").mkdir(exist_ok=True)
-    for name, text in OWN.items():
-        (folder / "mine" / name).write_text(text)
-    return folder / "mine"
 
 
 def analysis(

@@ -14,9 +14,8 @@ from orchestrator.backlogs.files import read_backlog
 from orchestrator.core.errors import ConfigError, UserError
 from orchestrator.settings import load
 from orchestrator.sprint.dry_run import dry_run
-from tests.end_to_end.analysing import APP, OWN, analyse, analysis, answer, application, own_prompts, team_of
-from tests.providers.http_server import Answer, completion, message, model_server
-from tests.support import ALL_PASS, Team, git, plain_environment, play, run_cli, suite_text
+from tests.end_to_end.analysing import APP, analyse, analysis, answer, application, team_of
+from tests.support import ALL_PASS, Team, plain_environment, play, run_cli, suite_text
 from tests.zygote import Forked, zygote
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,27 +74,6 @@ def test_from_analysis_to_backlog_to_a_merged_sprint(tmp_path: Path) -> None:
     assert suite_text("IMP-001").strip() in played.text("result", "tests/test_imp_001.py")
 
 
-def test_prompts_are_the_same_up_to_the_stage_and_in_their_order(tmp_path: Path) -> None:
-    done = analyse(
-        tmp_path, team_of({"01-doors": answer("A"), "02-speed": answer("B"), "03-sum": answer("C")}),
-        prompts=own_prompts(tmp_path),
-    )  # fmt: skip
-    doors, speed, last = (done.prompts(name)[0] for name in ("01-doors", "02-speed", "03-sum"))
-    shared = doors[: doors.index("# Doors")]
-    assert speed.startswith(shared)
-    assert last.startswith(shared)
-    assert shared.index("finds books") < shared.index("def find_words")
-    assert OWN["02-speed.md"].strip() in speed
-    for prompt, own in ((doors, "# Doors"), (last, "# Sum up")):
-        assert prompt.index(own) < prompt.index("## Response format")
-        assert prompt.rstrip().endswith("an empty list is a good answer.")
-    assert "Previous analysis" not in doors
-    assert last.index("# Sum up") < last.index("## Previous analysis") < last.index("## Response format")
-    assert "Task, medium: B" in last
-    assert done.written.plan.profile == "mine"
-    assert [stage.name for stage in done.written.plan.stages] == ["01-doors", "02-speed", "03-sum"]
-
-
 def test_prose_is_asked_again_and_becomes_the_summary_and_no_task(tmp_path: Path) -> None:
     done = analyse(
         tmp_path, team_of({"security": [PROSE, PROSE, PROSE], "testing": [PROSE, answer("Test it")]}),
@@ -112,17 +90,6 @@ def test_prose_is_asked_again_and_becomes_the_summary_and_no_task(tmp_path: Path
     assert "> # It is fine" in text
     assert "\n- [x]" not in text
     assert "Corrections Required" in done.prompts("security")[-1]
-
-
-def test_what_is_broken_is_no_prose_and_what_was_cut_keeps_its_whole_tasks(tmp_path: Path) -> None:
-    cut = json.dumps(answer("Whole|high", "Half"))[:-40]
-    done = analyse(
-        tmp_path, team_of({"security": ['{"summary": "S", "tas'] * 3, "testing": [cut] * 3}),
-        stages=("security", "testing"),
-    )  # fmt: skip
-    assert done.statuses["security"] == "failed"
-    assert done.titles == ["Whole"]
-    assert "answer.truncated" in {finding.code for finding in done.written.plan.stages[1].findings}
 
 
 def test_warnings_name_the_stage(tmp_path: Path) -> None:
@@ -192,14 +159,6 @@ def test_a_file_that_is_there_is_written_over_only_by_its_own_analysis_or_with_r
     plan = done.written.plan_path.read_text()
     analyse(tmp_path, team_of(dict.fromkeys(stages, "")), stages=stages, analysis="down", replace=True)
     assert done.written.plan_path.read_text() == plan, "nothing came that could stand in its place"
-
-
-def test_costs_and_the_repository_is_as_it_was(tmp_path: Path) -> None:
-    app = application(tmp_path)
-    done = analyse(tmp_path, team_of({"security": answer("A")}), stages=("security",))
-    plan = done.written.plan
-    assert (plan.calls, plan.tokens.input, plan.tokens.output, plan.cost_usd) == (1, 1000, 100, 0.0)
-    assert git(app, "status", "--porcelain") == ""
 
 
 def test_a_dry_run_tells_calls_and_tokens_and_writes_nothing(tmp_path: Path) -> None:
@@ -272,16 +231,6 @@ def test_what_cannot_be_is_told_before_anything_is_spent(tmp_path: Path, options
     assert not (tmp_path / "calls.jsonl").exists() or not (tmp_path / "calls.jsonl").read_text()
 
 
-def test_a_plan_that_is_there_is_never_written_over_unasked(tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    for name, text in (("mvp_improvement_plan.md", "# My notes\n"), ("plan.json", "[]")):
-        (tmp_path / "out" / name).write_text(text)
-        with pytest.raises(ConfigError, match="is there already"):
-            analyse(tmp_path, team_of({}), stages=("security",))
-        assert (tmp_path / "out" / name).read_text() == text
-        (tmp_path / "out" / name).unlink()
-
-
 def test_an_empty_folder_and_a_secret(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match="no file"):
@@ -315,20 +264,6 @@ def test_two_processes_do_not_work_on_one_analysis(tmp_path: Path) -> None:
     refused, written = asyncio.run(both())
     assert isinstance(refused, UserError)
     assert is_whole(written.plan)
-
-
-def test_single_prompts_of_the_library_are_replaced_and_their_version_is_told(tmp_path: Path) -> None:
-    folder = tmp_path / "prompts" / "library"
-    folder.mkdir(parents=True)
-    (folder / "security.md").write_text("Look at the doors alone.")
-    done = analyse(
-        tmp_path, team_of({"security": answer("A"), "testing": answer("B")}), "prompts.dir=prompts",
-        stages=("security", "testing"),
-    )  # fmt: skip
-    assert "Look at the doors alone." in done.prompts("security")[0]
-    versions = {event.data["prompt_version"] for event in done.told_of("turn_finished")}
-    assert len(versions) == 2
-    assert all("+" in version for version in versions)
 
 
 def test_a_kill_between_any_two_calls_repeats_none(tmp_path: Path) -> None:
@@ -370,23 +305,3 @@ def _between_calls(process: Forked, log: Path, replies: Path, *, least: int) -> 
         return True
     process.send_signal(signal.SIGCONT)
     return False
-
-
-@pytest.mark.parametrize("name", ["anthropic", "openai"])
-def test_real_providers_answer_an_analysis(tmp_path: Path, name: str) -> None:
-    body = {"anthropic": message, "openai": completion}[name]
-    text = f"Here it is:\n{json.dumps(answer('Bind it|high'))}"
-    with model_server(Answer(body=body(PROSE)), Answer(body=body(text))) as server:
-        url = server.url if name == "anthropic" else f"{server.url}/v1"
-        done = analyse(
-            tmp_path, None, f"provider.name={name}", "provider.model=m", f"provider.base_url={url}",
-            "answer.repair_requests=0", stages=("security",), call_log=None,
-        )  # fmt: skip
-    assert done.titles == ["Bind it"]
-    assert done.written.plan.calls == 2
-    assert done.written.plan.cost_usd is None
-    assert len(server.asked) == 2
-    if name == "anthropic":
-        user = server.asked[0].body["messages"][0]["content"]
-        marked = ["def find_words" in block["text"] for block in user if "cache_control" in block]
-        assert marked == [True, False], "PRD and repository end at a breakpoint of the provider's cache"

@@ -1,10 +1,8 @@
 """Commands of a model: bounded, fed back; what they make of their task's files is kept, and nothing else."""
 
 import os
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.support import PLAIN_TESTS, Played, Team, make_repo, play, suite_text, task, write_backlog
@@ -34,8 +32,6 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
     command(team, "HIDES", f"(setsid nohup {SLEEPS[1]} >/dev/null 2>&1 &) ; {SLEEPS[2]}; true")
     command(team, "FORKS", FORKING, {FORKING.removeprefix("python "): BOMB})
     command(team, "SHOUTS", "yes shouting without end")
-    command(team, "PLANTS", f"mkdir -p made && ln -s {outside} made/out && false", {"made/out/planted.py": MODULE})
-    only_commands(team)
     makes(team)
     generates(team)
     cannot(team)
@@ -45,8 +41,6 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
         "HIDES",
         "FORKS",
         "SHOUTS",
-        "PLANTS",
-        "ONLY",
         "MAKES",
         "GENERATES",
         "CANNOT",
@@ -71,13 +65,6 @@ def command(team: Team, story: str, line: str, extra: dict[str, str] | None = No
     for _ in range(2):
         team.deliver(story, 1, {module: MODULE, **(extra or {})})
     team.suite(story, suite_text(story))
-
-
-def only_commands(team: Team) -> None:
-    """A task without files, which succeeds, and one which fails."""
-    team.plan("ONLY", ["only.py"], task("ONLY", 2, [], "python -c 'import only'"), task("ONLY", 3, [], "exit 7"))
-    team.deliver("ONLY", 1, {"only.py": MODULE})
-    team.suite("ONLY", suite_text("ONLY"))
 
 
 def makes(team: Team) -> None:
@@ -149,28 +136,3 @@ def test_a_command_that_never_ends_is_ended_and_told(played: Played) -> None:
         assert f"hit its {limit} limit" in played.finding(story, "command.failed").message
         assert played.asked(story, "alex") == ["delivery 1", "delivery 2"]
         assert played.story(story).tests.run == 0, "nothing is tested that cannot be merged"
-
-
-def test_nothing_of_a_command_lives_on(played: Played) -> None:
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and leftovers():
-        time.sleep(0.1)
-    assert leftovers() == []
-
-
-def leftovers() -> list[str]:
-    """Command lines of processes that the commands started."""
-    lines = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
-    return [line for line in lines if any(word in line for word in (*SLEEPS, FORKING))]
-
-
-def test_what_commands_leave_behind_is_not_committed(played: Played, outside: Path) -> None:
-    assert played.tree("MAKES") == [".gitignore", "keep.txt", "makes.py", "site/made.css", "tests/test_makes.py"]
-    assert played.text("result", "keep.txt") == "kept"
-    assert list(outside.iterdir()) == [], "nothing is written through a link that a command has made"
-
-
-def test_tasks_of_commands_alone(played: Played) -> None:
-    assert played.status("ONLY") == "needs_attention"
-    assert played.tasks("ONLY") == ["done", "done", "failed"]
-    assert "exit code 7" in played.finding("ONLY", "command.failed").message

@@ -83,20 +83,3 @@ def test_an_overridden_conflict_is_planned_with_the_comment(place: Path, overrid
     assert (shown["conflict"], shown["replan"]["comment"]) == (None, COMMENT)
     logged = cli(place, "logs", "--story", "US-1").stdout
     assert f"its conflict overridden: {COMMENT}" in logged
-
-
-def test_an_architect_that_insists_ends_in_the_conflict_and_a_reset_forgets_the_comment(
-    place: Path, overridden: Played
-) -> None:
-    assert overridden.status("US-4") == "conflicted"
-    assert overridden.asked("US-4") == ["breakdown 1", "breakdown 1", "breakdown 2", "breakdown 3"]
-    text = cli(place, "show", "US-4").stdout
-    assert "Conflict:\n  current architecture: one file per shelf" in text
-    report = overridden.result.report_path.with_suffix(".md").read_text()
-    assert "- recommended action: decide on a database first" in report
-    assert cli(place, "reset", "US-4").exit_code == 0
-    team = Team()
-    team.say("mike", "US-4", "breakdown", conflicting("US-4"))
-    last = play(place, team, place / "b.csv")
-    assert last.status("US-4") == "conflicted"
-    assert last.asked("US-4")[4:] == ["breakdown 1"]

@@ -89,9 +89,3 @@ def test_other_terminals_follow_a_run_to_its_sudden_end(tmp_path: Path, start: S
     logs.until(None)
     assert logs.process.wait(60) == 130
     assert "Traceback" not in logs.shown + status.shown + warnings.shown
-
-
-def test_who_follows_a_name_that_is_not_there_is_told_so(start: Start) -> None:
-    terminal = start("status", "-f", "--json")
-    assert "--follow prints lines for people" in terminal.until(None)
-    assert terminal.process.wait(60) == 2

@@ -127,14 +127,6 @@ def test_an_invalid_plan_ends_the_command_before_anything_else_is_spent(
     assert cells(place / "b.csv")["US-1"]["Execution_Status"] == ""
 
 
-def test_what_failed_to_be_read_and_the_settings_of_before_do_not_stick(unread: list[set[str]], built: Played) -> None:
-    assert all("task_plan.no_goal" in codes for codes in unread[:2])
-    assert unread[2:] == [{"task_plan.too_short"}]
-    assert built.result.report.sprint == "SP-001"
-    once_each = built.asked("US-1").count("plan_extract 1")
-    assert once_each == 2, "the invalid plan and the good one; what was read once is not asked for again"
-
-
 def test_a_persons_plan_is_built_and_the_architect_plans_nothing(built: Played) -> None:
     assert built.status("US-1") == "done"
     assert built.asked("US-1")[1:] == ["plan_extract 1", "delivery 1", "review 1", "delivery 1", "review 1", "suite 1"]
@@ -204,12 +196,3 @@ def test_what_cannot_be_used_is_exit_2(untouched: Path, words: list[str], said: 
     assert (done.exit_code, said.format(**names) in done.stderr) == (2, True), done.stderr
     assert purposes(untouched) == []
     assert not list((untouched / "state").rglob("sprint.json"))
-
-
-def test_one_story_needs_no_name_and_a_file_may_hold_an_equals_sign(tmp_path: Path) -> None:
-    shop(tmp_path, "US-1", "US-2")
-    (tmp_path / "a=b.md").write_text(PLAN)
-    team().write(tmp_path / "team.jsonl")
-    done = run(tmp_path, "--set", ALL_PASS, "--stories", "US-1", "--plan", str(tmp_path / "a=b.md"), "--json")
-    assert done.exit_code == 0, done.stderr
-    assert purposes(tmp_path) == ["plan_extract", "delivery", "review", "delivery", "review", "suite"]

@@ -9,15 +9,10 @@ from tests.support import (
     ALL_PASS,
     Played,
     Team,
-    delivery,
     git,
     make_repo,
-    plain_environment,
     play,
-    run_cli,
     suite_text,
-    task,
-    task_id,
     write_backlog,
 )
 
@@ -62,11 +57,7 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
             team.deliver(story, 1, delivered)
     through_links(team)
     all_ways(team)
-    allowed_later(team)
-    shares(team)
-    continued(team, "WHOLE", whole=True)
-    continued(team, "REST", whole=False)
-    stories = [*files_of(outside), "THROUGH", "SINGLE", "WAYS", "LATER", "SHARE", "WHOLE", "REST"]
+    stories = [*files_of(outside), "THROUGH", "SINGLE", "WAYS"]
     return play(folder, team, write_backlog(folder / "backlog.csv", *stories), ALL_PASS, repo=repo)
 
 
@@ -131,42 +122,6 @@ def all_ways(team: Team) -> None:
     team.suite("WAYS", "from ways_01 import value\n\n\ndef test_ways():\n    assert value() == 1\n")
 
 
-def allowed_later(team: Team) -> None:
-    """The architect allows one file after all."""
-    team.plan("LATER", ["later.py"])
-    for _ in range(3):
-        team.deliver("LATER", 1, {"later.py": MODULE, "helper.py": "X = 1\n"})
-    answer = {"files": ["helper.py"], "dependencies": {}, "reason": "about helper.py"}
-    team.say("mike", "LATER", "amendment", answer)
-    team.suite("LATER", suite_text("LATER"))
-
-
-def shares(team: Team) -> None:
-    """A task brings the next task's file, each of three times."""
-    team.plan("SHARE", ["share.py"], ["shared.py"])
-    for _ in range(3):
-        team.deliver("SHARE", 1, {"share.py": MODULE, "shared.py": "LATER = 1\n"})
-    team.deliver("SHARE", 2, {"shared.py": "LATER = 2\n"})
-    team.suite("SHARE", suite_text("SHARE"))
-
-
-def continued(team: Team, story: str, *, whole: bool) -> None:
-    """A delivery that breaks off inside its second file; its continuation brings that file whole, or just the rest."""
-    module = story.lower()
-    second = {"second.py": "SECOND = 'a long line of text'\n"}
-    team.say("mike", story, "breakdown", {
-        "story_id": story, "architectural_conflict": {"detected": False}, "task_count": 1,
-        "tasks": [task(story, 1, [f"{module}.py", "second.py"])], "dependencies": {},
-    })  # fmt: skip
-    text = json.dumps(delivery(story, 1, {f"{module}.py": MODULE, **second}))
-    cut = text.index("long line")
-    team.say("alex", story, "delivery", text[:cut], task=1, stop_reason="max_tokens")
-    rest = json.dumps(delivery(story, 1, second)) if whole else text[cut:]
-    team.say("alex", story, "continuation", rest, task=1)
-    team.suite(story, suite_text(story))
-    assert task_id(story, 1) in text
-
-
 def test_every_trespass_is_refused_with_its_reason_and_fails_the_story(played: Played, outside: Path) -> None:
     for story, (_files, _delivered, code) in files_of(outside).items():
         assert played.status(story) == "failed", story
@@ -191,14 +146,6 @@ def test_a_plan_cannot_lead_through_a_link(played: Played) -> None:
     assert "door/through.py" in played.finding("THROUGH", "breakdown.struck").message
 
 
-def test_a_link_is_never_replaced_or_written_through(played: Played, outside: Path) -> None:
-    assert played.status("SINGLE") == "failed"
-    judged = [one for event in played.told_of("SINGLE", "plan_judged") for one in event.data["findings"]]
-    assert any("single.py" in one["message"] and "is a link" in one["message"] for one in judged), judged
-    assert git(played.mirror, "ls-tree", played.ref("SINGLE"), "single.py").startswith("120000")
-    assert not (outside / "single.py").exists()
-
-
 def test_each_way_is_refused_for_what_it_is(played: Played) -> None:
     assert played.status("WAYS") == "done", played.story("WAYS").findings
     refused = [event.data["findings"] for event in played.told_of("WAYS", "answer_sent_back")]
@@ -208,40 +155,3 @@ def test_each_way_is_refused_for_what_it_is(played: Played) -> None:
         *("door", "keep.py", "single.py", "tests/test_ways.py"),
         *(path for right in RIGHT for path in right),
     }
-
-
-def test_an_amendment_is_recorded_and_shown(played: Played) -> None:
-    assert played.status("LATER") == "done"
-    assert played.asked("LATER", "mike") == ["breakdown 1", "amendment 1"]
-    environment = plain_environment(ORCHESTRATOR_HOME=str(played.mirror.parents[1]))
-    told = run_cli(["contract", "LATER"], played.repo, environment).stdout
-    assert "T-LATER-01 may write: helper.py (amendment 1), later.py" in told
-    assert "amendment 1, by mike at 20" in told
-    assert "for T-LATER-01: helper.py: about helper.py" in told
-    assert "refused: " not in told, "the same delivery was judged again"
-    refused = run_cli(["contract", "OTHER"], played.repo, environment).stdout
-    assert "extra.py asked for, nothing granted: nothing here needs it" in refused
-
-
-def test_only_the_good_is_merged(played: Played) -> None:
-    merged = set(played.tree("result")) - {"door", "keep.py", "single.py"}
-    assert merged == {
-        *("share.py", "shared.py", "tests/test_share.py", "second.py"),
-        *("whole.py", "tests/test_whole.py", "rest.py", "tests/test_rest.py"),
-        *("through.py", "tests/test_through.py"),
-        *("later.py", "helper.py", "tests/test_later.py", "tests/test_ways.py"),
-        *(path for right in RIGHT for path in right),
-    }
-
-
-def test_a_file_of_another_task_is_kept_in_the_end_with_a_minor_finding(played: Played) -> None:
-    assert played.status("SHARE") == "done"
-    assert played.finding("SHARE", "contract.other_task").severity.value == "minor"
-    assert played.text("SHARE", "shared.py") == "LATER = 2"
-
-
-@pytest.mark.parametrize("story", ["WHOLE", "REST"])
-def test_a_delivery_that_was_cut_off_is_completed(played: Played, story: str) -> None:
-    assert played.status(story) == "done", played.story(story).findings
-    assert played.asked(story, "alex") == ["delivery 1", "continuation 1"]
-    assert played.text(story, "second.py") == "SECOND = 'a long line of text'"

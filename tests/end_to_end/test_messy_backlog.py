@@ -88,16 +88,6 @@ def test_the_three_are_done_one_after_the_other(played: Played) -> None:
     assert ["US-002" in line and "STYLE-001" in line for line in told_outside] == [True]
 
 
-def test_what_was_broken_healed(played: Played) -> None:
-    assert played.asked("US-001") == [
-        *("breakdown 1", "delivery 1", "delivery 2", "review 1", "suite 1", "analysis 1", "delivery 3", "review 2")
-    ]
-    assert [event.name for event in played.told_of("US-001", "answer_healed")] == ["answer_healed"]
-    assert played.sent_back("US-001") == ["contract.test_file"]
-    assert played.story("US-001").attempts == 2
-    assert [played.story(name).attempts for name in ("NFR-001", "US-002")] == [1, 1]
-
-
 def test_a_commit_per_task_and_suite_and_a_merge_per_story(played: Played) -> None:
     first_parents = git(played.mirror, "log", "--first-parent", "--format=%s", played.ref("result")).splitlines()
     assert first_parents == [
@@ -122,17 +112,3 @@ def test_every_byte_outside_the_written_cells_stays(played: Played) -> None:
         written = f",SP-001,completed,{time},{time},story_finished,{time}"
         pattern = pattern.replace(re.escape(ROWS[story]), re.escape(ROWS[story].removesuffix("," * 6)) + written)
     assert re.fullmatch(pattern, after.decode())
-
-
-def test_the_report_has_a_row_per_criterion(played: Played) -> None:
-    text = played.result.report_path.with_suffix(".md").read_text()
-    for row in (
-        "| 1 | The package garden can be imported | — | not covered | — |",
-        "| 2 | It tells its version | `test_version` | passed | passes only: no other run judged it |",
-        '| 2 | Letters count before numbers ("B1" after "A10") | `test_letters` | passed | fails without what its '
-        "functions do |",
-        "| 3 | An empty list stays empty | `test_nothing` | passed | fails without what its functions do |",
-        "| 1 | Turns go through the plots in order | — | not covered | — |",
-        "| 3 | No plots, no duty | `test_nobody` | passed | passes without what its functions do too |",
-    ):
-        assert row in text

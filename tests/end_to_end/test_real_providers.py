@@ -12,7 +12,7 @@ from orchestrator.core.event import Event
 from orchestrator.records.sprint_reader import RunResult
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
-from tests.providers.http_server import EVENTS, Answer, Asked, completion, message, message_stream, model_server
+from tests.providers.http_server import Answer, Asked, completion, message, model_server
 from tests.support import (
     ALL_PASS,
     APPROVED,
@@ -97,76 +97,9 @@ def test_a_story_is_merged_that_two_services_worked_on(tmp_path: Path) -> None:
     assert not any(key.encode() in kept for key in KEYS.values())
 
 
-def test_what_a_model_thought_is_in_the_journal_alone(tmp_path: Path) -> None:
-    thought = f"Perhaps {KEYS['OPENAI_API_KEY']} helps.\nNo."
-
-    def thinking(asked: Asked) -> Answer:
-        parts = [{"type": "thinking", "thinking": thought}, {"type": "text", "text": answer_to(asked)}]
-        return Answer(body=message(content=parts))
-
-    with model_server(thinking) as server:
-        settled(tmp_path, "provider.name=anthropic", "provider.model=m", ANTHROPIC_BASE_URL=server.url)
-    holding = [path for path in tmp_path.rglob("*") if path.is_file() and b"Perhaps" in path.read_bytes()]
-    assert {path.parent for path in holding} == {tmp_path / "state" / "replies" / "SP-001" / "A"}
-    assert not any("Perhaps" in json.dumps(asked.body) for asked in server.asked)
-
-
-def test_answers_that_break_off_end_no_story_and_what_had_come_is_in_the_report(tmp_path: Path) -> None:
-    seen = set[str]()
-
-    def flaky(asked: Asked) -> Answer:
-        stream, request = message_stream(answer_to(asked), pieces=10), json.dumps(asked.body)
-        first = request not in seen
-        seen.add(request)
-        return Answer(body=stream, headers=EVENTS, cut=stream.rindex("event: content_block_delta") if first else None)
-
-    with model_server(flaky) as server:
-        result, events, _ = settled(
-            tmp_path, "provider.name=anthropic", "provider.model=m", "prices={claude-told: {input: 1, output: 1}}",
-            ANTHROPIC_BASE_URL=server.url,
-        )  # fmt: skip
-    (story,) = result.report.stories
-    assert (story.status.value, story.calls) == ("done", 4)
-    retried = [event for event in events if event.name == "call_retried"]
-    assert [event.data["kind"] for event in retried] == ["connection"] * 4
-    assert "about" in retried[0].message
-    tokens = result.report.totals["tokens"]
-    assert (tokens["input"], tokens["cached"]) == (8 * 20, 8 * 7)
-    assert tokens["output"] > 4 * 5 + sum(len(answer_to(asked)) // 8 for asked in server.asked[::2])
-    assert story.cost_usd == pytest.approx((8 * 20 + tokens["output"]) / 1_000_000)
-
-
-def test_a_schema_that_a_server_refuses_is_an_event_and_no_retry(tmp_path: Path) -> None:
-    def local(asked: Asked) -> Answer:
-        if "response_format" in asked.body:
-            return Answer(status=400, body={"error": {"message": "response_format is not supported"}})
-        if "You repair text" in json.dumps(asked.body):
-            return Answer(body=completion(json.dumps(ANSWERS["You are Mike"])))
-        return Answer(body=completion("I would begin with a file.")) if len(server.asked) == 2 else gpt(asked)
-
-    with model_server(local) as server:
-        ask = ("provider.name=openai", "provider.model=m", f"provider.base_url={server.url}/v1")
-        result, events, _ = settled(tmp_path, *ask)
-    (story,) = result.report.stories
-    assert (story.status.value, story.calls, len(server.asked)) == ("done", 5, 7)
-    left_out = [event for event in events if event.name == "schema_left_out"]
-    assert [event.data["purpose"] for event in left_out] == ["breakdown", "repair"]
-    assert "the schema of breakdown is not sent: " in left_out[1].message
-    assert (left_out[1].persona, left_out[1].data["schema"]) == ("mike", "breakdown")
-    assert not [event for event in events if event.name == "call_retried"]
-
-
 def told(events: list[Event], name: str) -> list[str]:
     """Codes that the events of one name begin with, in order."""
     return [event.data["findings"][0]["code"] for event in events if event.name == name]
-
-
-def gpt_names_no_model(asked: Asked) -> Answer:
-    """As OpenAI and vLLM answer a model that is not there."""
-    if asked.body["model"] == "gpt-right":
-        return gpt(asked)
-    told = f"The model `{asked.body['model']}` does not exist or you do not have access to it."
-    return Answer(status=404, body={"error": {"message": told, "code": "model_not_found"}})
 
 
 def test_a_refused_key_pauses_the_sprint_ends_no_story_and_stays_secret(tmp_path: Path) -> None:
@@ -190,25 +123,6 @@ def test_a_refused_key_pauses_the_sprint_ends_no_story_and_stays_secret(tmp_path
     assert story.findings == (), "nothing of the pause is left"
     assert len(server.asked) == 5, "what was answered is not asked again"
     assert key.encode() not in everything_kept(tmp_path)
-
-
-def test_a_model_that_is_not_there_pauses_at_once_and_names_the_setting(tmp_path: Path) -> None:
-    with model_server(gpt_names_no_model) as server:
-        ask = ("provider.name=openai", f"provider.base_url={server.url}/v1")
-        result, _, _ = settled(tmp_path, *ask, "provider.model=gpt-9", rows=("A", "B"))
-        (first, *_) = result.report.stories
-        assert [story.status.value for story in result.report.stories] == ["executing", "executing"]
-        assert result.paused == (
-            "openai answered 404: The model `gpt-9` does not exist or you do not have access to it; "
-            "set provider.model (now gpt-9) to a model of this service"
-        )
-        assert first.calls == 0
-        assert len(server.asked) <= 2, "each story that was begun asked once at most"
-        wrong = "personas.reviewer={model: gpt-9}"
-        result, _, _ = settled(tmp_path, *ask, "provider.model=gpt-right", wrong, "budget.calls_per_story=9")
-        assert "set personas.reviewer.model (now gpt-9)" in str(result.paused)
-        result, _, _ = settled(tmp_path, *ask, "provider.model=gpt-right")
-    assert result.report.stories[0].status.value == "done"
 
 
 def test_a_missing_key_is_exit_2_and_nothing_is_begun(tmp_path: Path) -> None:

@@ -1,21 +1,15 @@
 """What a sprint records: the architecture and tech stack, which later stories read, and the versions of its prompts."""
 
 import asyncio
-import json
 from pathlib import Path
 
 import pytest
 
-from orchestrator.app.briefs import Briefs
 from orchestrator.app.commands import SprintCommands
-from orchestrator.app.sprints import Chosen
-from orchestrator.backlogs.files import read_backlog
 from orchestrator.core.command import OrderBody, Verb
-from orchestrator.core.secrets import Masks
-from orchestrator.settings import Policies, Settings, load
+from orchestrator.settings import Settings, load
 from orchestrator.settings.load import Environment
-from orchestrator.storage.state_folder import StateFolder
-from tests.prompts.packaged import packaged_files, packaged_library
+from tests.prompts.packaged import packaged_files
 from tests.support import ALL_PASS, PLAIN_TESTS, Played, Team, plain_environment, play, suite_text, write_backlog
 
 ROUTES = 'app = Flask(__name__)\n\n\n@app.route("/books")\ndef books():\n    return []\n'
@@ -64,33 +58,6 @@ def played(folder: Path) -> Played:
 
 def loaded(folder: Path) -> tuple[Settings, Environment]:
     return load(None, (), plain_environment(ORCHESTRATOR_HOME=str(folder / "run" / "state")), folder)
-
-
-def test_every_record_names_the_prompt_and_its_version(played: Played, folder: Path) -> None:
-    library = packaged_library()
-    sent = {event.data["prompt"]: event.data["prompt_version"] for event in played.told_of("LAST", "turn_finished")}
-    assert set(sent) == {"architect/breakdown", "developer/delivery_plan", "reviewer/review", "tester/suite_plan"}
-    for name, version in sent.items():
-        assert (version == library.version(name)) is (name not in {"tester/suite_plan", "reviewer/review"})
-    started = played.told_of("LAST", "turn_started")
-    assert {event.data["prompt"]: event.data["prompt_version"] for event in started} == sent
-    replies = (folder / "run" / "state" / "replies" / "SP-001" / "LAST").glob("*-*.json")
-    entries = [json.loads(path.read_text()) for path in replies]
-    assert {entry["prompt"]: entry["prompt_version"] for entry in entries} == sent
-    assert {one.name: one.version for one in played.story("LAST").prompts} == sent
-
-
-def test_the_foundations_tech_stack_is_told_to_the_stories_that_follow(played: Played, folder: Path) -> None:
-    settings, environment = loaded(folder)
-    record = StateFolder(environment.home).record(played.result.report.sprint)
-    assert record is not None
-    content = read_backlog(folder / "b.csv", settings, environment)
-    briefs = Briefs(Chosen(record=record, continued=True, content=content), settings, environment, Policies(), Masks())
-    brief = briefs.of(content.stories[2])
-    assert brief.tech_stack == ("language: Python", "tests: pytest")
-    assert "NFR-001" not in {other.id for other in brief.sprint_stories}, (
-        "it is finished: nothing is left to make room for"
-    )
 
 
 def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(played: Played, folder: Path) -> None:

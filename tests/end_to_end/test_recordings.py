@@ -9,24 +9,21 @@ import pytest
 from orchestrator.app.replay import Replay, replay
 from orchestrator.app.run import Run
 from orchestrator.core.errors import ConfigError
-from orchestrator.settings import load, packaged
+from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
 from tests.durability.driver import SPRINT, Bench
-from tests.end_to_end.test_gate import COMMENT, Terminal, person, write_team
 from tests.end_to_end.test_real_providers import KEYS, answer_to
 from tests.providers.http_server import EVENTS, Answer, Asked, message, message_stream, model_server
 from tests.support import (
     ALL_PASS,
     APPROVED,
     Team,
-    breakdown,
     git,
     make_repo,
     plain_environment,
     play,
     reviewed,
     run_cli,
-    suite_text,
     write_backlog,
 )
 
@@ -148,55 +145,6 @@ def test_other_settings_show_what_is_not_asked_any_more_and_what_nobody_recorded
     assert (more.as_recorded, story.after) == (False, "failed")
 
 
-def test_a_longer_prompt_is_shown_with_its_difference_and_its_cost(tmp_path: Path) -> None:
-    team, folder = Team(), tmp_path / "a"
-    team.say("mike", "A", "breakdown", breakdown("A", ["a.py"]), input_tokens=1000, model="claude-opus-5")
-    team.deliver("A", 1, {"a.py": "def value():\n    return 1\n"})
-    team.suite("A", suite_text("A"))
-    play(folder, team, write_backlog(tmp_path / "b.csv", "A"), ALL_PASS, record=folder / "rec")
-    own = tmp_path / "prompts" / "architect" / "breakdown.md"
-    own.parent.mkdir(parents=True)
-    own.write_text((packaged("system_prompts") / "architect" / "breakdown.md").read_text() + "\nBe brief.\n" * 50)
-    done = again(folder / "rec", tmp_path, f"prompts.dir={tmp_path / 'prompts'}")
-    (story,) = done.stories
-    (changed,) = story.prompts
-    assert (done.as_recorded, str(changed.call), changed.file_changed) == (True, "mike breakdown 1", True)
-    assert "+Be brief." in changed.diff
-    more = story.spent_after.input_tokens - story.spent_before.input_tokens
-    assert 0 < more < 500
-    assert story.spent_after.cost_usd == pytest.approx(more * 5 / 1_000_000)
-
-
-def test_what_people_answered_is_part_of_a_recording(tmp_path: Path) -> None:
-    """A plan that was edited, and one that was turned down; the backlog is as the sprint had it, not as it is now."""
-    write_team(tmp_path)
-    run = Terminal(tmp_path)
-    run.until("US-1 waits for a person", "US-2 waits for a person")
-    (tmp_path / "plan.json").write_text(json.dumps(breakdown("US-1", ["us_1.py"])))
-    assert person(tmp_path, "edit", "US-1", "--file", "plan.json").returncode == 0
-    assert person(tmp_path, "reject", "US-2", "--comment", COMMENT).returncode == 0
-    run.until("US-2 waits for a person")
-    assert person(tmp_path, "approve", "US-2", "--gate", "2").returncode == 0
-    assert run.end() == 0
-    backlog = tmp_path / "b.csv"
-    backlog.write_text(backlog.read_text().replace("Story US", "Another US"))
-
-    always = ("--set", "gate.mode=always", "--set", ALL_PASS)
-    inside = "provider: openai, base_url: 'http://inside.example'"
-    others = ("--set", f"provider.fallback=[{{model: f, {inside}}}]", "--set", f"models.strong={{model: s, {inside}}}")
-    said = person(tmp_path, "replay", "SP-001", "--save", "rec", *always, *others)
-    assert said.returncode == 0, said.stderr
-    kept, _ = load(tmp_path / "rec" / "config.yaml", (), plain_environment(), tmp_path)
-    assert kept.models.strong is not None
-    assert [kept.models.strong.model, *(one.model for one in kept.provider.fallback)] == ["s", "f"]
-    assert b"inside.example" not in everything(tmp_path / "rec"), "addresses are left out"
-    done = again(tmp_path / "rec", tmp_path)
-    assert done.as_recorded
-    assert [story.prompts for story in done.stories] == [(), ()]
-    nobody_asked = again(tmp_path / "rec", tmp_path, "gate.mode=auto")
-    assert "mike breakdown 2" in [str(call) for call in nobody_asked.stories[1].omitted]
-
-
 def test_a_killed_run_that_is_resumed_records_each_exchange_once(tmp_path: Path) -> None:
     bench = Bench(tmp_path, {"NFR-001": "None"}, more=("--record", "rec"))
     bench.kill_when(lambda: bench.journalled("NFR-001") >= 2)
@@ -211,13 +159,3 @@ def test_a_killed_run_that_is_resumed_records_each_exchange_once(tmp_path: Path)
     assert (said.code, told["as_recorded"], told["same_tree"]) == (0, True, True), said.stderr
     said = bench.command("replay", SPRINT)
     assert (said.code, "1 of 1 story as recorded, the same files" in said.stdout) == (0, True), said.stdout
-
-
-def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine\n")
-    write_backlog(tmp_path / "b.csv", "A")
-    said = run_cli(["run", "b.csv", "--script", "none.jsonl", "--record", "."], tmp_path)
-    assert (said.returncode, "is not empty and holds no recording" in said.stderr) == (2, True)
-    assert (tmp_path / "notes.txt").read_text() == "mine\n"
-    said = run_cli(["replay", "."], tmp_path)
-    assert (said.returncode, said.stderr) == (2, "error: . holds no recording: it has no recording.json\n")

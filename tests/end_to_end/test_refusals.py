@@ -30,12 +30,6 @@ BACKLOGS: dict[str, tuple[str | bytes, Sequence[str]]] = {
     "wide": (f"{HEADER}A-1,x,,,,,\n".encode("utf-16"), ["not UTF-8"]),
     "unclosed": (f'{HEADER}A-1,"x,,,,,\n', ["starts in line 2 is never closed"]),
 }
-SCRIPTS = {
-    f"{ENTRY}{{oops}}\n": ["bad.jsonl:2", "not JSON"],
-    f"\n{ENTRY.replace('breakdown', 'brakdown')}": ["bad.jsonl:2", "purpose", "'breakdown'"],
-    ENTRY * 2: ["bad.jsonl:2", "line 1"],
-    "[1]\n": ["bad.jsonl:1", "one JSON object"],
-}
 OPTIONS: dict[tuple[str, ...], Sequence[str]] = {
     ("--stories", "A-1,A-O2"): ["no story 'A-O2'", "did you mean A-2?"],
     ("--stories", " , "): ["names no story"],
@@ -125,18 +119,6 @@ def test_the_dry_run_of_a_bad_backlog_prints_its_object_all_the_same(cli: Cli, t
     } == {problems[0]["code"]: "major"}
 
 
-def test_the_dry_run_of_a_good_backlog(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "note.csv").write_text(f"{HEADER}A-1,x,ISO-27001,,,,\nA-2,x,A-1,,,,completed\nA-3,x,A-2,,,,\n")
-    result = cli("run", "note.csv", "--dry-run", "--json")
-    shown = json.loads(result.stdout)
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert {problem["severity"] for problem in shown["problems"]} == {"minor"}
-    assert (shown["stories"], shown["waves"]) == (2, [["A-1", "A-3"]]), "A-2 is completed"
-    assert 0 < shown["calls"]["expected"] <= shown["calls"]["maximal"]
-    assert json.loads(cli("run", "ok.csv", "--dry-run", "--json", "--stories", "A-3").stdout)["waves"] == [["A-3"]]
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["files"], "nothing is made"
-
-
 def test_options_configuration_and_scripts_that_cannot_be_used(cli: Cli, tmp_path: Path) -> None:
     for args, said in OPTIONS.items():
         script = () if "--script" in args else ("--script", "team.jsonl")
@@ -163,23 +145,6 @@ def test_a_model_key_or_script_that_is_missing_ends_a_run_and_is_told_by_a_dry_r
         assert told in dry.stdout
         assert told in json.loads(cli("run", "ok.csv", "--dry-run", "--json", *args).stdout)["missing"]
     assert "missing" not in json.loads(cli("run", "ok.csv", "--dry-run", "--json", "--script", "team.jsonl").stdout)
-
-
-def test_scripts_that_cannot_be_used(cli: Cli, tmp_path: Path) -> None:
-    for content, said in SCRIPTS.items():
-        (tmp_path / "bad.jsonl").write_text(content)
-        refused(cli("run", "ok.csv", "--script", "bad.jsonl"), *said)
-
-
-def test_nothing_to_run_says_why(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "done.csv").write_text(f"{HEADER}A-1,x,,,,,completed\n")
-    refused(cli("run", "done.csv", "--script", "team.jsonl"), "every row is completed")
-    (tmp_path / "taken.csv").write_text(f"{HEADER}A-1,x,,,,SP-007,\n")
-    refused(cli("run", "taken.csv", "--script", "team.jsonl"), "SP-007", "--sprint SP-007")
-    refused(cli("run", "taken.csv", "--sprint", "SP-8", "--script", "team.jsonl"), "no row carries SP-8")
-    refused(cli("status"), "no sprint", "orchestrator run")
-    refused(cli("show", "A-1"), "no sprint")
-    refused(cli("reset", "A-1"), "no sprint")
 
 
 def test_the_process_itself(tmp_path: Path) -> None:

@@ -81,23 +81,6 @@ def test_a_checkout_at_work_and_a_read_only_backlog_are_left_byte_for_byte(tmp_p
     assert not [call for call in (tmp_path / "calls.jsonl").read_text().splitlines() if "TWO" in call], "diverged"
 
 
-def test_nothing_is_spent_on_a_branch_that_cannot_be_pushed_to(tmp_path: Path) -> None:
-    repo = make_repo(tmp_path / "repo", {"app.py": "APP = 1\n"})
-    team = Team()
-    team.good("ONE")
-    backlog = write_backlog(tmp_path / "b.csv", "ONE")
-    for branch, said in (("main", "checked out"), ("no..name", "no name for a branch"), ("-x", "no name")):
-        with pytest.raises(RepositoryError, match=said):
-            play(tmp_path, team, backlog, repo=repo, push_to=branch)
-    assert (tmp_path / "calls.jsonl").read_text() == ""
-    (repo / "app.py").write_text("APP = 2\n")
-    git(repo, "commit", "--quiet", "--all", "--message", "Next")
-    played = play(tmp_path, Team(), backlog, repo=repo)  # nobody answers: only where it starts matters here
-    assert not [line for line in played.told if "goes on" in line], "a refused start has begun nothing"
-    assert played.result.report.sprint == "SP-001"
-    assert played.text("result", "app.py") == "APP = 2"
-
-
 @pytest.mark.parametrize("kind", ["absent", "empty", "unborn"])
 def test_a_repository_without_commits_starts_from_an_empty_tree(tmp_path: Path, kind: str) -> None:
     repo = tmp_path / "deep" / "repo"
@@ -113,24 +96,6 @@ def test_a_repository_without_commits_starts_from_an_empty_tree(tmp_path: Path, 
     assert played.status("ONE") == ("done" if merged else "failed")
     assert git(repo, "ls-tree", "-r", "--name-only", "result").splitlines() == merged
     assert [path.name for path in repo.iterdir()] == [".git"], "nothing is checked out"
-
-
-def test_a_folder_that_is_no_repository_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "mine.txt").write_text("mine\n")
-    (tmp_path / "file").write_text("a file\n")
-    inside = make_repo(tmp_path / "outer", {"sub/app.py": "APP = 1\n"}) / "sub"
-    team = Team()
-    backlog = write_backlog(tmp_path / "b.csv", "ONE")
-    for place, said in (
-        (folder, "no git repository"),
-        (tmp_path / "file", "cannot be used"),
-        (inside, "give that one"),
-    ):
-        with pytest.raises(RepositoryError, match=said):
-            play(tmp_path, team, backlog, repo=place)
-    assert [path.name for path in folder.iterdir()] == ["mine.txt"]
 
 
 def test_a_branch_that_moves_while_the_sprint_runs_costs_neither_report_nor_result(tmp_path: Path) -> None:

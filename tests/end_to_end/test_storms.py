@@ -69,17 +69,6 @@ def test_no_story_fails_for_what_passes(
     assert waits.message.startswith("alex waits, and asks again until it is answered: ")
 
 
-def test_silence_counts_as_an_outage_and_ends_no_story(tmp_path: Path) -> None:
-    silent = [Answer(wait_s=2)] * TIMES
-    with model_server(claude, *silent, claude) as server:
-        result, _, _ = settled(
-            tmp_path, "provider.name=anthropic", "provider.model=m", f"provider.base_url={server.url}", *QUICK,
-            "provider.timeout_s=0.2",
-        )  # fmt: skip
-    assert [story.status.value for story in result.report.stories] == ["done"]
-    assert len(server.asked) == 4 + TIMES
-
-
 def test_another_model_answers_in_an_outage_and_the_usual_one_again_when_it_is_back(tmp_path: Path) -> None:
     gone = Answer(status=529, body={"error": {"message": "busy"}})
     with (
@@ -103,37 +92,6 @@ def test_another_model_answers_in_an_outage_and_the_usual_one_again_when_it_is_b
     answered = [event.data["provider"] for event in events if event.name == "turn_finished"]
     assert answered.count("openai") == 1
     assert not [event for event in events if event.name == "service_away"]
-
-
-def test_a_fallback_that_does_not_take_a_request_fails_no_story(tmp_path: Path) -> None:
-    gone = Answer(status=529, body={"error": {"message": "busy"}})
-    short = Answer(status=400, body={"error": {"message": "context too long"}})
-    with model_server(claude, *[gone] * 6, claude) as usual, model_server(short) as other:
-        fallback = f"[{{provider: openai, model: gpt-m, base_url: '{other.url}/v1'}}]"
-        result, events, _ = settled(
-            tmp_path, "provider.name=anthropic", "provider.model=claude-m", f"provider.base_url={usual.url}", *QUICK,
-            f"provider.fallback={fallback}", "answer.repair_requests=0",
-        )  # fmt: skip
-    assert [story.status.value for story in result.report.stories] == ["done"]
-    (waits,) = [event.message for event in events if event.name == "service_away"]
-    assert waits.endswith("anthropic answered 529: busy; openai answered 400: context too long")
-
-
-def test_past_the_patience_the_sprint_pauses_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    gone = Answer(status=529, body={"error": {"message": "busy"}})
-    with model_server(claude, gone) as server:
-        ask = ("provider.name=anthropic", "provider.model=m", f"provider.base_url={server.url}", *QUICK)
-        result, events, _ = settled(tmp_path, *ask, "provider.outage_s=0.3")
-    told = "anthropic answered 529: busy; nobody has been answered for 0.3 s: wait until it is back"
-    (story,) = result.report.stories
-    assert (result.paused, story.status.value, story.calls) == (told, "executing", 1)
-    pauses = [event.message for event in events if event.name == "sprint_paused"]
-    assert pauses == [f"the sprint pauses: {told}; then the same command goes on"]
-    with model_server(claude) as server:
-        again = ("provider.name=anthropic", "provider.model=m", f"provider.base_url={server.url}", *QUICK)
-        result, _, _ = settled(tmp_path, *again)
-    (story,) = result.report.stories
-    assert (story.status.value, story.calls, len(server.asked)) == ("done", 4, 3)
 
 
 def test_a_process_that_is_killed_in_outages_loses_nothing_and_pays_for_no_call_twice(tmp_path: Path) -> None:

@@ -56,21 +56,3 @@ def test_what_is_not_small_comes_back_whole_and_takes_less(filling: str, times: 
 def test_a_class_of_another_version_becomes_the_base() -> None:
     packed = {**pack(errors.PermanentProviderError("broken", kind="auth")), "class": "GoneError"}
     assert type(unpack(packed)) is errors.OrchestratorError
-
-
-def test_an_older_record_with_fewer_details_can_be_read() -> None:
-    back = unpack({"class": "SchemaValidationError", "message": "broken", "findings": []})
-    assert isinstance(back, errors.SchemaValidationError)
-    assert (back.provider_name, back.original_message) == ("", "")
-
-
-def test_what_came_and_does_not_fit_is_no_failed_call() -> None:
-    content, transport = errors.SchemaValidationError, errors.ProviderError
-    assert not issubclass(content, transport)
-    assert not issubclass(transport, content)
-    assert issubclass(content, errors.FromProvider)
-    assert issubclass(transport, errors.FromProvider)
-    for cls in CLASSES:
-        assert issubclass(cls, transport) or not issubclass(cls, errors.TransientProviderError)
-        if issubclass(cls, errors.FromProvider):
-            assert len(cls("m", original_message="x" * 900).original_message) == 500

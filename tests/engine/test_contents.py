@@ -267,15 +267,3 @@ async def test_content_is_sent_back_within_the_answer_budget_and_never_retried(
             await analysed(stand, tmp_path)
         assert vars(again.value) == vars(error)
         assert stand.requests() == calls, "what is journalled is asked for no more"
-
-
-@pytest.mark.parametrize("name", CONTENTS)
-async def test_content_heals_by_one_more_answer(name: str, tmp_path: Path) -> None:
-    """With the scripted team: above, each service's content came to the same text, stop and findings."""
-    case = CONTENTS[name]
-    async with scripted(tmp_path, [case] * (1 + case.repairs)) as stand:
-        asked, taken = await analysed(stand, tmp_path)
-        assert asked.accepted
-        assert stand.requests() == taken.journal.spent.calls == await stand.paid() == 2 + case.repairs
-        (sent_back,) = taken.sink.named("answer_sent_back")
-        assert [finding["code"] for finding in sent_back.data["findings"]] == case.codes

@@ -31,7 +31,6 @@ from orchestrator.core.event import Event, activity
 from orchestrator.core.finding import Finding, major
 from orchestrator.core.ports import Step
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
-from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.durable import WORKFLOW_NAME, DurableEngine
 from orchestrator.engine.durable_step import Services
 from orchestrator.engine.gates import GateKeeper
@@ -445,17 +444,6 @@ async def test_the_engine_waits_for_room_for_its_own_database(tmp_path: Path) ->
     assert (await House(tmp_path, Counting()).live(story, use)) == done("500000")
 
 
-@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg", "postgresql+asyncpg"])
-async def test_an_address_is_taken_as_platforms_write_it(tmp_path: Path, postgres: str, scheme: str) -> None:
-    async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
-        await step.emit("told", "it \x00 runs")
-        return done(story=payload["story"])
-
-    (tmp_path / "database").write_text(f"{scheme}{postgres.removeprefix('postgresql')}&sslmode=prefer")
-    assert await House(tmp_path, Counting()).run(body) == [done()]
-    assert [event.message for _, event in await asyncio.to_thread(read_events, tmp_path)] == ["it \x00 runs"]
-
-
 async def test_a_step_waits_for_no_event_and_a_call_for_all_before_it(tmp_path: Path) -> None:
     provider, read = Counting(), asyncio.Event()
 
@@ -538,13 +526,3 @@ async def test_one_that_another_process_has_taken_over_records_no_result_of_its_
     with pytest.raises((TimeoutError, DBOSWorkflowConflictIDError)):
         await asyncio.wait_for(House(tmp_path, Counting()).run(body), 3)
     assert "mine" not in log
-
-
-def test_the_clock_that_dbos_asks_is_in_every_sqlite(tmp_path: Path) -> None:
-    database = EngineDatabase(sqlite_url(tmp_path / "engine.sqlite"))
-    with database.engine.begin() as connection:
-        # As dbos makes its tables from Python 3.12 on.
-        connection.exec_driver_sql("CREATE TABLE made (at INTEGER NOT NULL DEFAULT (unixepoch('subsec') * 1000))")
-        connection.exec_driver_sql("INSERT INTO made DEFAULT VALUES")
-        assert connection.exec_driver_sql("SELECT at FROM made").scalar_one() > 1_700_000_000_000
-    database.close()

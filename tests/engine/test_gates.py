@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, NOBODY, Choice, Gate, GateAnswer, GateKind, answer_id
 from orchestrator.core.errors import ConfigError
@@ -115,13 +113,6 @@ async def test_the_deadline_is_the_one_of_the_first_life(tmp_path: Path) -> None
     assert not await answered(tmp_path, "SP-001/A", "anna"), "who comes later is told"
 
 
-async def test_a_person_who_was_a_moment_earlier_goes_before_the_deadline(tmp_path: Path) -> None:
-    await alive_until(House(tmp_path, Counting()), asking(0.01), lambda: told(tmp_path, GATE_OPENED))
-    first = await answered(tmp_path, "SP-001/A", "anna")
-    (outcome,) = await House(tmp_path, Counting()).run(asking(0.01))
-    assert outcome.findings[0].message == ("1 approve anna" if first else f"1 time_out {NOBODY}")
-
-
 async def test_who_waits_holds_no_slot_and_gets_one_back_before_the_others(tmp_path: Path) -> None:
     house = House(tmp_path, Counting())
     slots, seen = house.slots, []
@@ -145,45 +136,6 @@ async def test_who_waits_holds_no_slot_and_gets_one_back_before_the_others(tmp_p
     assert not slots.free, "A holds the slot again"
 
 
-async def test_those_who_were_answered_while_nothing_was_alive_come_back_by_slots_as_well(tmp_path: Path) -> None:
-    at_work: list[str] = []
-    most = 0
-
-    async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
-        nonlocal most
-        outcome = await asking()(step, payload)
-
-        async def work(_step_id: str) -> int:
-            nonlocal most
-            at_work.append(payload["story"])
-            most = max(most, len(at_work))
-            await asyncio.sleep(0.05)
-            at_work.remove(payload["story"])
-            return 0
-
-        await step.step("work", work, int)
-        house.slots.release(step.workflow_id)
-        return outcome
-
-    stories = ("A", "B", "C")
-    house = House(tmp_path, Counting())
-
-    async def use(engine: DurableEngine) -> None:
-        loads = [{"sprint": "SP-001", "story": story} for story in stories]
-        tasks = [asyncio.create_task(engine.run_story(f"SP-001/{load['story']}", load)) for load in loads]
-        await asyncio.wait_for(told(tmp_path, GATE_OPENED, 3), 20)
-        for task in tasks:
-            task.cancel()
-
-    await house.live(body, use)
-    for story in stories:
-        assert await answered(tmp_path, f"SP-001/{story}", "anna")
-    house = House(tmp_path, Counting())
-    outcomes = await house.run(body, *stories)
-    assert {outcome.findings[0].message for outcome in outcomes} == {"1 approve anna"}
-    assert most == 1, "there is one slot"
-
-
 async def test_while_the_database_is_away_no_deadline_passes(tmp_path: Path) -> None:
     class Away(EventStore):
         looks = 0
@@ -202,22 +154,3 @@ async def test_while_the_database_is_away_no_deadline_passes(tmp_path: Path) -> 
         waiting = gates.answer("SP-001/A", "SP-001", "A", gates.opened(GATE, 1, 0.001))
         assert (await asyncio.wait_for(waiting, 10)).by == "anna"
     assert sink.looks == 2
-
-
-async def test_a_defect_of_the_poller_reaches_who_waits(tmp_path: Path) -> None:
-    class Broken(EventStore):
-        async def find(self, ids: Any) -> Any:
-            if len(self.asked) > 0:
-                raise ZeroDivisionError("a defect")
-            self.asked.append(ids)
-            return {}
-
-        asked: list[Any] = []
-
-    async with (
-        Broken(sqlite_url(tmp_path / "events.sqlite")) as sink,
-        GateKeeper(sink, SystemClock(), Slots(1).given_back) as gates,
-    ):
-        waiting = gates.answer("SP-001/A", "SP-001", "A", gates.opened(GATE, 1, None))
-        with pytest.raises(ZeroDivisionError, match="a defect"):
-            await asyncio.wait_for(waiting, 10)

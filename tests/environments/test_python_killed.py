@@ -29,15 +29,6 @@ CODE = (
     "assert importlib.metadata.version('itself') == v; assert tiny.VALUE == 5;"
     "assert subprocess.run([{itself!r}], capture_output=True).stdout == b'main\\n'"
 )
-PLACED = r"^os\.rename .*layers/\.begun-[^,]*, .*layers/[0-9a-f]{32}"
-REMOVED = r"^os\.remove "
-MOMENTS = {
-    "the first layer is put in its place": [PLACED],
-    "the second layer is put in its place": [PLACED, PLACED],
-    "what was built is kept": [r"^open .*build/built\.json', 'w'"],
-    "the environment is joined": [r"^open .*US-1/venv/.*!layer\.pth', 'w'"],
-    "it is marked as joined": [r"^open .*US-1/venv/made\.json', 'w'"],
-}
 
 
 @pytest.fixture(scope="module")
@@ -145,41 +136,6 @@ async def is_whole(kept: Path, root: Path, index: Server) -> None:
     assert done.returncode == 0, said.decode()
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if "second" in name else pytest.mark.soak) for name in MOMENTS]
-)
-async def test_killed_while_something_is_put_in_its_place(
-    name: str, index: Server, expected: list[str], tmp_path: Path
-) -> None:
-    kept, root = tmp_path / "kept", project(tmp_path)
-    await asyncio.to_thread(lambda: killed(started(kept, root, index, *MOMENTS[name]), kept))
-    await is_whole(kept, root, index)
-    assert files(kept) == expected, "nothing is missing, and nothing is left"
-
-
-async def test_killed_while_a_package_is_fetched(index: Server, expected: list[str], tmp_path: Path) -> None:
-    kept, root = tmp_path / "kept", project(tmp_path)
-    asked, dead = threading.Event(), threading.Event()
-
-    def hold(path: str) -> None:
-        if path.endswith(TINY):
-            asked.set()
-            dead.wait(60)
-
-    def kill() -> None:
-        child = started(kept, root, index)
-        assert asked.wait(60)
-        child.kill()
-        killed(child, kept)
-
-    index.before = hold
-    await asyncio.to_thread(kill)
-    dead.set()
-    assert any(name.startswith("layers/.begun-") for name in files(kept)), "something was left half-way"
-    await is_whole(kept, root, index)
-    assert files(kept) == expected
-
-
 async def test_killed_while_the_project_is_built(index: Server, expected: list[str], tmp_path: Path) -> None:
     kept, root = tmp_path / "kept", project(tmp_path)
     made, half = root / "src" / "itself" / "_version.py", "    (here / 'src/itself/_version.py').write_text('vers')\n"
@@ -205,21 +161,6 @@ async def test_killed_while_the_project_is_built(index: Server, expected: list[s
     await asyncio.to_thread(lambda: killed(started(kept, root, index, *moment), kept))
     assert not made.exists(), "half of it has another name"
     await is_whole(kept, root, index)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("part", ["venv", "build"])
-async def test_killed_while_an_older_one_is_removed(part: str, index: Server, tmp_path: Path) -> None:
-    kept, root = tmp_path / "kept", project(tmp_path)
-    await is_whole(kept, root, index)
-    before, text = files(kept), (root / "pyproject.toml").read_text()
-    (root / "pyproject.toml").write_text(f"{text}\n# another build\n")
-    moment = [rf"^shutil\.rmtree .*US-1/{part}'", REMOVED, REMOVED]
-    await asyncio.to_thread(lambda: killed(started(kept, root, index, *moment), kept))
-    assert files(kept) != before, "it was half removed"
-    (root / "pyproject.toml").write_text(text)
-    await is_whole(kept, root, index)
-    assert files(kept) == before
 
 
 @pytest.mark.parametrize("part", ["layers", pytest.param("environments", marks=pytest.mark.soak)])

@@ -1,1 +1,1 @@
-"""Coverage-guided fuzzing of `extract` (`make fuzz`); the targets themselves run on their seeds in the test suite."""
+"""Promises of `extract` for any bytes."""

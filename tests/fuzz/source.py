@@ -1,4 +1,4 @@
-"""Texts and values out of a fuzzer's bytes: every byte means something, so small changes make small differences."""
+"""Texts and values out of a bytes: every byte means something, so small changes make small differences."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""What must hold for every input. A target takes a fuzzer's bytes and raises `Broken` when a promise is not kept."""
+"""What must hold for every input. A target takes bytes and raises `Broken` when a promise is not kept."""
 
 import json
 import re
@@ -23,7 +23,7 @@ PLENTY = 6000
 """Characters the text of the target `linear` is repeated to."""
 START_S = 0.5
 PER_CHARACTER_S = 60e-6
-"""Far above what is needed, also with the fuzzer's bookkeeping in every branch, and far below a quadratic reader."""
+"""Far above what is needed, and far below a quadratic reader."""
 
 
 class Broken(AssertionError):

@@ -167,22 +167,6 @@ async def test_the_worktree_itself_may_be_replaced(tmp_path: Path, workspace: Gi
     assert snapshot(outside) == {"keep": b"me"}
 
 
-async def test_very_deep_and_wide_leftovers_go_away(workspace: GitWorkspace) -> None:
-    await workspace.open("US-1")
-    root = workspace.root("US-1")
-    fill(root, {f"wide/{number}/f": "x" for number in range(20)})
-    here = os.open(root, os.O_RDONLY)
-    for _ in range(1050):
-        os.mkdir("d", dir_fd=here)
-        below = os.open("d", os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = below
-    os.close(here)
-    await workspace.reset("US-1")
-    assert snapshot(root) == content(FILES)
-    assert list((root.parent / ".trash").iterdir()) == []
-
-
 async def test_a_commands_own_commits_and_settings_stay_in_its_tree(workspace: GitWorkspace) -> None:
     branch = await workspace.open("US-1")
     root = workspace.root("US-1")
@@ -326,22 +310,6 @@ async def test_a_continued_sprint_keeps_its_base_and_clears_what_was_left(tmp_pa
     assert await second.open("US-1") == branch
     await second.remove("US-1")
     second.close()
-
-
-async def test_a_second_sprint_leaves_the_firsts_locks_alone(tmp_path: Path, repo: Path) -> None:
-    head = git(repo, "rev-parse", "HEAD")
-    first = make(tmp_path, head)
-    await first.prepare(repo)
-    other = GitWorkspace(mirror=mirror(first), folder=tmp_path / "other", sprint="s2", base=head)
-    lock = mirror(first) / "refs/heads/orchestrator/s1/US-1.lock"
-    lock.write_text("")
-    await other.prepare(repo)
-    assert lock.exists()
-    lock.unlink()
-    await first.open("US-1")
-    await other.open("US-1")
-    first.close()
-    other.close()
 
 
 async def test_the_last_one_in_a_mirror_leaves_one_file_of_many_objects(tmp_path: Path, repo: Path) -> None:

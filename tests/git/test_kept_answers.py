@@ -8,7 +8,6 @@ from orchestrator.core.errors import WorkspaceError
 from orchestrator.git import commits
 from orchestrator.git.command import GitOutput
 from orchestrator.git.mirror import Mirror
-from orchestrator.git.objects import KeptAnswers
 from tests.git.git_samples import change, git
 
 REF = "refs/heads/orchestrator/S1/US-1"
@@ -82,13 +81,3 @@ async def test_an_object_that_is_not_there_is_no_answer(mirror: Counted) -> None
             await commits.blobs(mirror, ["1" * 40])
     assert "a.py" in await commits.tree_entries(mirror, head)
     mirror.close()
-
-
-def test_what_is_kept_is_limited_and_the_latest() -> None:
-    kept = KeptAnswers()
-    kept.put(("large",), GitOutput(0, b"x" * 1_200_000))
-    assert kept.get(("large",)) is None
-    for number in range(50):
-        kept.put(("blob", str(number)), GitOutput(0, b"x" * 800_000))
-        assert kept.get(("blob", "0")) is not None  # in use
-    assert [number for number in range(50) if kept.get(("blob", str(number)))] == [0, *range(31, 50)]

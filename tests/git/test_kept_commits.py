@@ -18,7 +18,6 @@ from orchestrator.storage.commit_store import PostgresCommitStore
 from tests.effort import is_quick
 from tests.git.git_samples import change, git, note, save, snapshot, user_repo
 from tests.git.test_kill import facts, finish, start
-from tests.postgres import IMMEDIATE, PostgresServer
 
 FILES = {"README.md": "hello\n", "src/app.py": "x = 1\n", "tool.sh": "#!/bin/sh\n"}
 
@@ -98,30 +97,6 @@ async def test_another_machine_goes_on_with_what_the_first_one_had(site: Site) -
     assert "<<<<<<<" in (await third.read_at(sides.tree, ["src/app.py"]))["src/app.py"]
 
 
-async def test_a_merge_that_another_machine_has_overtaken_is_tested_again_on_what_that_has_merged(site: Site) -> None:
-    first, second = site.workspace("one"), site.workspace("two")
-    await first.prepare(site.repo)
-    for number in (1, 2):
-        await first.open(f"US-{number}")
-        await first.commit(f"US-{number}", [change(f"{number}.txt", "new\n")], note(f"{number}", f"US-{number}"))
-    await second.prepare()
-    tested: list[set[str]] = []
-
-    async def test(folder: Path, _commit: str) -> None:
-        tested.append({path.name for path in folder.glob("*.txt")})
-        if len(tested) == 1:
-            assert (await first.merge("US-1", note("US-1:merge"), agree)).merged
-
-    async def check(_folder: Path) -> str:
-        there = {path for path in await second.files_at(await second.result_head()) if path.endswith(".txt")}
-        return "files that were there are gone" if there - tested[-1] else ""
-
-    merged = await second.merge("US-2", note("US-2:merge", "US-2"), check, test)
-    assert merged.merged
-    assert tested == [{"2.txt"}, {"1.txt", "2.txt"}], "what it was turned down for on the old result does not count"
-    assert await first.result_head() == merged.commit
-
-
 async def test_a_commit_that_was_never_kept_is_made_again(site: Site) -> None:
     first = site.workspace("one")
     await first.prepare(site.repo)
@@ -160,24 +135,6 @@ class Lost:
         known: KeptRefs,
     ) -> bool:
         return False
-
-
-async def test_a_commit_that_was_cancelled_while_it_was_kept_is_kept_by_the_next_step(site: Site) -> None:
-    store = PostgresCommitStore(site.url)
-    lost = Lost(store)
-    workspace = site.workspace("one", store=lost)
-    lost.keep = store.keep  # type: ignore[method-assign]
-    await workspace.prepare(site.repo)
-    await workspace.open("US-1")
-    del lost.keep
-    before = site.refs("one")
-    cut = asyncio.create_task(workspace.commit("US-1", [change("a.txt", "1\n")], note("US-1:1")))
-    while site.refs("one") == before:
-        await asyncio.sleep(0.01)
-    cut.cancel()
-    lost.keep = store.keep  # type: ignore[method-assign]
-    made = await workspace.commit("US-1", [change("a.txt", "1\n")], note("US-1:1"))
-    assert store.read("s1", "app.git").refs["refs/heads/orchestrator/s1/US-1"] == made
 
 
 async def test_only_what_is_new_is_kept_and_sprints_share_their_base(site: Site) -> None:
@@ -220,26 +177,6 @@ async def test_only_what_is_new_is_kept_and_sprints_share_their_base(site: Site)
             assert connection.execute(b"SELECT count(*) FROM " + table).fetchone() == (0,)
 
 
-async def test_a_sprint_of_a_release_that_kept_nothing_is_kept_from_its_next_start(site: Site) -> None:
-    old = GitWorkspace(mirror=site.folder / "one/app.git", folder=site.folder / "one/s1", sprint="s1", base=site.base)
-    await old.prepare(site.repo)
-    await deliver(old, "US-1", "x = 2\n")
-    old.close()
-    await site.workspace("one").prepare()
-    other = site.workspace("two")
-    await other.prepare()
-    assert site.refs("two") == site.refs("one")
-    # A sprint that was reset as a whole begins from its new base.
-    await other.remove("US-1")
-    await other.remove_result()
-    assert site.packs() == []
-    base = save(site.repo, "Newer")
-    again = site.workspace("two", base=base)
-    await again.prepare(site.repo)
-    assert again.base == base
-    assert [sprint for sprint, _ in site.packs()] == [None]
-
-
 @pytest.mark.parametrize("kind", ["shallow", "empty"])
 async def test_every_kind_of_repository_comes_back(kind: str, tmp_path: Path, postgres: str) -> None:
     repo = user_repo(tmp_path / "user", FILES)
@@ -260,23 +197,6 @@ async def test_every_kind_of_repository_comes_back(kind: str, tmp_path: Path, po
     await other.open("US-1")
     assert snapshot(other.root("US-1")) == snapshot(first.root("US-1"))
     git(site.folder / "two/app.git", "fsck", "--strict", "--no-dangling")
-
-
-async def test_an_outage_is_waited_for(tmp_path: Path, postgres_server: PostgresServer) -> None:
-    site = Site(tmp_path, postgres_server.fresh(), user_repo(tmp_path / "user", FILES))
-    workspace = site.workspace("one")
-    await workspace.prepare(site.repo)
-    await workspace.open("US-1")
-    postgres_server.stop(IMMEDIATE)
-    try:
-        work = asyncio.create_task(workspace.commit("US-1", [change("a.txt", "1\n")], note("US-1:1")))
-        assert not (await asyncio.wait({work}, timeout=1.5))[0]
-    finally:
-        postgres_server.start()
-    made = await work
-    other = site.workspace("two")
-    await other.prepare()
-    assert await other.head("US-1") == made
 
 
 def test_machines_that_are_lost_at_any_moment_leave_the_same_result(tmp_path: Path, postgres: str) -> None:

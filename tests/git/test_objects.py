@@ -1,6 +1,5 @@
 """What we write into a repository is what git writes, to the byte of every id."""
 
-import itertools
 import random
 import subprocess
 from pathlib import Path
@@ -8,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import WorkspaceError
-from orchestrator.git import commits, merges
-from orchestrator.git.mirror import Mirror, SprintRefs
+from orchestrator.git import commits
+from orchestrator.git.mirror import Mirror
 from orchestrator.git.objects import name_of
 from tests.git.git_samples import ENV, change, git
 from tests.git.test_kept_answers import Counted
@@ -72,38 +71,6 @@ async def test_trees_are_those_of_git(tmp_path: Path) -> None:
     assert not [*ours.path.rglob("tmp_*")]
     for one in (mirror, ours):
         one.close()
-
-
-async def test_what_is_known_of_our_commits_is_what_git_tells(tmp_path: Path) -> None:
-    mirror = Mirror(tmp_path / "mirror.git")
-    await mirror.prepare()
-    empty = await commits.empty_tree(mirror)
-
-    async def made(*parents: str, text: str) -> str:
-        tree = await commits.build_tree(
-            mirror, parents[0] if parents else empty, [change(f"{text[-4:-1]}.py", text)], ()
-        )
-        return await commits.commit_tree(mirror, tree, parents, f"{text}\n\nOrchestrator-Step: {text}\n")
-
-    base = await made(text="base")
-    one = await made(base, text="one")
-    result = await made(base, text="result")
-    two = await made(one, result, text="two")
-    three = await made(two, text="three")
-    beside = await made(result, text="beside")
-    every = (base, one, result, two, three, beside)
-    for start, head in itertools.permutations(every, 2):
-        known, asked = mirror, Mirror(mirror.path)
-        assert await commits.first_parents(known, start, head) == await commits.first_parents(asked, start, head)
-        assert await merges.merge_trees(known, start, head) == await merges.merge_trees(asked, start, head)
-        await known.update(f"update refs/orchestrator/base/S1/x {start}", f"update refs/heads/orchestrator/S1/x {head}")
-        parts = [await SprintRefs(each, "S1").own_part("x") for each in (known, asked)]
-        assert parts[0] == parts[1]
-    counted = Counted(mirror.path)
-    counted.made |= mirror.made
-    assert [step for step, _ in await commits.first_parents(counted, base, three)] == [three, two, one]
-    assert not counted.ran
-    mirror.close()
 
 
 async def test_an_object_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Projects that are moved with sprints in work, and copies of their backlogs."""
 
-import json
 import shutil
 import signal
 import subprocess
@@ -30,24 +29,6 @@ def make_project(folder: Path, *, latency_ms: int = 0) -> Path:
 
 def run(folder: Path, *more: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return run_cli([*RUN, *more], folder, plain_environment(**variables))
-
-
-def expect_whole(folder: Path) -> None:
-    """Both stories are pushed, and no call was made twice."""
-    assert {"a.py", "b.py"} <= {*git(folder / "repo", "ls-tree", "--name-only", "out").splitlines()}
-    calls = [json.loads(line) for line in (folder / "calls.jsonl").read_text().splitlines()]
-    assert len(calls) == 8, calls
-
-
-def test_a_moved_project_resumes_with_the_same_command(tmp_path: Path) -> None:
-    first = make_project(tmp_path / "first")
-    done = run(first, "--set", "budget.calls_per_sprint=4")
-    assert (done.returncode, "1 pending, 1 done" in done.stdout) == (1, True), done.stderr
-    second = Path(shutil.move(first, tmp_path / "second"))
-    done = run(second)
-    assert done.returncode == 0, done.stderr
-    expect_whole(second)
-    assert not first.exists(), "nothing is written where the project was"
 
 
 def test_a_daemon_that_was_killed_resumes_where_its_project_is_now(tmp_path: Path) -> None:

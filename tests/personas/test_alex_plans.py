@@ -90,14 +90,6 @@ async def test_after_a_failure_that_came_back_a_file_is_wanted_whole_where_an_an
     assert ("### `EDIT`" in at.segment(0, "rules")) is not whole
 
 
-async def test_a_plan_with_further_titles_is_read_and_its_slip_counted() -> None:
-    titles = plan(A, B).replace("---\n\n###", "# Then\n\n###")
-    at = bench(says(titles), says(JSON))
-    assert (await delivered(at)).accepted
-    assert at.asked == ["delivery 1"]
-    assert [told["repairs"] for told in events(at, "answer_healed")] == [{"separator": 1, "titles": 1}]
-
-
 async def test_read_then_edit() -> None:
     edit = Edit(path="a.py", pairs=(Pair(find="A = 0\n", replace="A = 1\n"),))
     at = bench(says(plan(Read(resource="app.py"))), says(plan(edit, B)))
@@ -124,25 +116,6 @@ async def test_what_cannot_be_shown_is_said_and_pruned_files_are_gone() -> None:
     assert {finding.code for finding in result.findings} == {"answer.invalid", "plan.exists"}
 
 
-async def test_a_file_that_would_be_changed_unread_is_shown_with_the_refusal() -> None:
-    edit = Edit(path="app.py", pairs=(Pair(find="return 'app'", replace="return 'b'"),))
-    at = bench(says(plan(edit)), says(plan(A, B)))
-    assert (await delivered(at)).accepted
-    assert "was not shown in this turn" in at.segment(1, "feedback")
-    assert "return 'app'" in at.segment(1, "task")
-
-
-async def test_a_find_that_is_not_there_comes_back_with_the_nearest_text() -> None:
-    wrong = Edit(path="a.py", pairs=(Pair(find="A = O\n", replace="A = 1\n"),))
-    right = Edit(path="a.py", pairs=(Pair(find="A = 0\n", replace="A = 1\n"),))
-    at = bench(says(plan(wrong, B)), says(plan(right, B)))
-    result = await delivered(at, old=OLD)
-    assert result.accepted
-    assert "+A = 0" in at.segment(1, "feedback") or "-A = 0" in at.segment(1, "feedback")
-    assert "A = O" in at.segment(1, "feedback"), "the faulty plan stands there verbatim"
-    assert "### `CREATE`" in at.segment(1, "rules"), "the form was right: a plan is asked for again"
-
-
 async def test_a_plan_that_cannot_be_read_is_followed_by_whole_files_and_those_by_json() -> None:
     broken = plan(A, B).replace(
         "### `CREATE`", "### `EDIT`\n\n- **File Path:** [a.py](/a.py)\n\n#### FIND:\n\n---\n", 1
@@ -157,12 +130,6 @@ async def test_a_plan_that_cannot_be_read_is_followed_by_whole_files_and_those_b
     assert "JSON Schema" in at.segment(2, "contract")
 
 
-async def test_only_plans_are_asked_for_where_that_is_set() -> None:
-    at = bench(says("I cannot."), says(plan(A, B)), policies=Policies(formats={"alex": "plan"}))
-    assert (await delivered(at)).accepted
-    assert at.segment(1, "contract") == ""
-
-
 async def test_a_cut_plan_keeps_its_whole_actions_and_asks_for_the_rest() -> None:
     text = plan(A, B)
     cut = text[: text.index("B = 2") + 3]
@@ -173,20 +140,6 @@ async def test_a_cut_plan_keeps_its_whole_actions_and_asks_for_the_rest() -> Non
     assert at.asked == ["delivery 1", "continuation 1"]
     assert "A = 1" in at.segment(1, "feedback")
     assert "- b.py" in at.segment(1, "feedback")
-
-
-async def test_what_a_cut_may_have_taken_is_asked_for_too() -> None:
-    old = {"a.py": "A = 0\n", "b.py": "B = 0\n"}
-    edits = [
-        Edit(path=f"{name.lower()}.py", pairs=(Pair(find=f"{name} = 0\n", replace=f"{name} = 1\n"),)) for name in "AB"
-    ]
-    text = plan(*edits)
-    for end, unknown in ((text.index("A = 1") + 2, "- a.py\n- b.py"), (text.index("---") + 4, "- b.py")):
-        at = bench(says(text[:end], stop_reason="max_tokens"), says(plan(edits[1]), "continuation"), says(text))
-        result = await delivered(at, old=old)
-        assert at.segment(1, "feedback").endswith(unknown), at.segment(1, "feedback")
-        assert result.accepted
-        assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 1\n"}
 
 
 async def test_commands_of_a_cut_plan_are_kept_and_one_that_was_cut_is_asked_for() -> None:
@@ -213,12 +166,6 @@ async def test_a_plan_cut_anywhere_is_whole_with_the_rest_of_its_text() -> None:
         result = await delivered(at)
         assert result.accepted, (text[:end][-30:], result.findings)
         assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 2\n"}, text[:end][-30:]
-
-
-async def test_what_is_shown_already_is_said() -> None:
-    at = bench(says(plan(Read(resource="a.py"))), says(plan(Create(path="a.py", content="A = 1\n", overwrite=True), B)))
-    assert (await delivered(at, old=OLD)).accepted
-    assert "`a.py` is shown in full already" in at.segment(1, "task")
 
 
 async def test_files_go_and_move_and_commands_travel_with_the_delivery() -> None:
@@ -252,26 +199,6 @@ async def test_a_file_that_is_shown_in_part_is_edited_as_it_is_and_can_be_read_w
         del TREE["a.py"]
     assert at.segment(1, "task").count("B = 0") == 1
     assert PART["a.py"] not in at.segment(1, "task")
-
-
-async def test_where_json_is_asked_for_no_file_is_shown_in_part() -> None:
-    at = bench(says("### nothing\nthat can be read"), says(JSON))
-    assert (await delivered(at, old=OLD, parts=PART)).accepted
-    assert "B = 0" not in at.segment(0, "task")
-    assert "B = 0" in at.segment(2, "task")  # behind the repair request
-    by_json = bench(says(JSON), policies=Policies.model_validate({"formats": {"alex": "json"}}))
-    await delivered(by_json, old=OLD, parts=PART)
-    assert "B = 0" in by_json.segment(0, "task")
-
-
-async def test_the_next_request_speaks_of_one_form_only() -> None:
-    drafts = f"{plan(A, B)}\n\n{plan(A.model_copy(update={'content': 'A = 2'}), B)}"
-    at = bench(says(drafts), says(JSON))
-    assert (await delivered(at)).accepted
-    assert "### `CREATE`" not in at.segment(1, "rules")
-    told = at.segment(1, "feedback").split("verbatim")[0]
-    assert told.count("  Fix: ") == told.count("one fenced block with the whole file"), "what would mend a plan"
-    assert "take over what it says, not how it is written" in at.segment(1, "feedback")
 
 
 async def test_the_same_unreadable_answer_changes_form_model_and_temperature() -> None:

@@ -104,16 +104,6 @@ async def test_what_does_not_stand_in_the_plan_is_sent_back(wrong: Any, code: st
     assert codes(plan) == []
 
 
-async def test_what_rules_are_sure_of_stands() -> None:
-    text = f"**Goal:** See prices\n\n{PLAN}\n\n**Depends on:** Task 1\n**Command:** `make rates`\n"
-    at = bench(says(changed(0, files=[], title="?") | {"packages": []}))
-    plan = await given(at, text)
-    assert plan.breakdown.tasks[0].files_to_create == ("shop/prices.py",)
-    assert plan.breakdown.tasks[2].command_to_run == "make rates"
-    assert plan.breakdown.tasks[2].dependencies == ("T-US-1-01",)
-    assert plan.breakdown.technical_notes == "Goal: See prices"
-
-
 async def test_tests_are_nobodys_files_here_and_other_spellings_are_understood() -> None:
     tasks = [
         {"task_id": "Task 1", "files_to_create": ["./shop/prices.py"]},
@@ -154,13 +144,3 @@ async def test_a_text_without_tasks_is_asked_about_once() -> None:
     assert at.asked == ["plan_extract 1"]
     assert codes(plan)[:3] == ["task_plan.no_tasks", "task_plan.no_goal", "task_plan.read_by_rules"]
     assert plan.breakdown.tasks == ()
-
-
-async def test_a_path_in_prose_that_a_model_could_read_is_no_finding_any_more() -> None:
-    text = PLAN.replace("**Files:** `shop/page.py`, `tests/test_page.py`;", "Modify: the page, shop/page.py\n\nAlso")
-    plan = await given(bench(says(changed(packages=[]))), text)
-    assert codes(plan) == ["task_plan.path"]  # `the page` beside it names no file
-    text = PLAN.replace("**Files:** `shop/page.py`, `tests/test_page.py`;", "Modify: the page in shop/page.py\n\nAlso")
-    plan = await given(bench(says(changed(packages=[]))), text)
-    assert codes(plan) == []
-    assert plan.breakdown.tasks[1].files_to_create == ("shop/page.py",)

@@ -143,15 +143,6 @@ async def test_a_look_is_answered_with_the_files_and_costs_no_attempt(
     assert [(one["files"], one["only"], one["verdict"]) for one in shown(at)] == [(["shop.py"], True, Verdict.SHOWN)]
 
 
-async def test_actions_without_the_sections_of_a_plan_are_read() -> None:
-    edit = "Here.\n\n### `EDIT` app.py\n\n#### FIND:\n```py\nA = 0\n```\n#### REPLACE:\n```py\nA = 1\n```\n"
-    at = at_desk("alex", "delivery", "### `READ`\n\n- **Resource:** [shop.py](/shop.py)\n", edit)
-    work = WORK.model_copy(update={"modified_files": {"app.py": "A = 0\n"}})
-    delivered = await Alex(at.desk, brief()).deliver(work, agrees, look)
-    assert [one.content for one in delivered.delivery.files if delivered.accepted] == ["A = 1\n"]
-    assert "return 'a shop'" in at.step.prompts[1].text
-
-
 async def test_a_revision_of_a_plan_shows_the_files_that_were_asked_for() -> None:
     plan = json.dumps(breakdown(STORY, ["app.py"]))
     at = at_desk("mike", "breakdown", "READ shop.py", plan, "READ bank.py", plan, plan)
@@ -161,14 +152,6 @@ async def test_a_revision_of_a_plan_shows_the_files_that_were_asked_for() -> Non
     await mike.breakdown(surface, "", None)
     held = [[name for name in ("a shop", "def bank") if name in prompt.text] for prompt in at.step.prompts]
     assert held == [[], ["a shop"], ["a shop"], ["a shop", "def bank"], []]
-
-
-async def test_a_task_that_comes_back_shows_the_files_that_were_asked_for() -> None:
-    at = at_desk("alex", "delivery", "READ shop.py", DELIVERED, DELIVERED)
-    alex = Alex(at.desk, brief())
-    for _ in range(2):
-        assert (await alex.deliver(WORK, agrees, look)).accepted
-    assert ["a shop" in prompt.text for prompt in at.step.prompts] == [False, True, True]
 
 
 @pytest.mark.parametrize(("turn", "persona", "purpose", "answer"), TURNS)
@@ -243,31 +226,12 @@ async def test_what_is_asked_for_first_is_shown_whole_and_the_rest_at_least_in_p
     assert all(f"parts of {path}" in text for path in ("items.py", "CHANGELOG.md", "test_document.py"))
 
 
-async def test_a_file_that_never_has_room_is_told_so() -> None:
-    async def look(_paths: Sequence[str]) -> Mapping[str, str]:
-        return {"cli.rst": "word " * 40_000}
-
-    shown = Shown({}, look, 8000, looks=9, in_part=False)
-    await shown.show(["cli.rst"], [])
-    told = "`cli.rst` is not shown: it is too long to be shown whole, whatever is pruned"
-    assert shown.slots["shown_files"] == f"{told}; `READ cli.rst#L1-L200` shows lines of it."
-
-
 async def test_a_look_too_many_is_an_attempt_and_no_repair_is_asked_for() -> None:
     at = at_desk("jordan", "analysis", *["READ shop.py"] * 3)
     assert not await analyses(at.desk)
     assert at.asked == ["analysis 1", "analysis 2", "analysis 3"]
     given_up = next(event for event in at.sink.events if event.name == "answer_given_up")
     assert "no look is left" in given_up.message
-
-
-@pytest.mark.parametrize(("turn", "persona", "purpose", "answer"), TURNS)
-async def test_a_story_that_an_older_release_began_keeps_its_order_of_calls(
-    turn: Turn, persona: str, purpose: str, answer: str
-) -> None:
-    at = at_desk(persona, purpose, "READ shop.py", answer, looks=0)
-    await turn(at.desk)
-    assert shown(at) == []
 
 
 async def test_a_change_of_a_file_that_was_not_shown_stands_where_it_fits() -> None:

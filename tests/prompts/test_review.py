@@ -26,11 +26,10 @@ from orchestrator.core.finding import Severity
 from orchestrator.prompts.feedback import MAX_COMMENTS, render_comments, render_diff, render_issues
 from orchestrator.prompts.render import PROMPT_SLOTS
 from tests.answers.review_text import NO_ISSUE, SEVERITIES, render_review
-from tests.prompts.packaged import fenced, packaged_files, packaged_texts, without_examples
+from tests.prompts.packaged import fenced, packaged_files, packaged_texts
 
 FILES, TEXTS = packaged_files(), packaged_texts()
 FORMAT = FILES["shared/review_format"]
-INCLUDE = "<!-- include: shared/review_format -->"
 PROMPTS = [name for name in PROMPT_SLOTS if name.startswith("reviewer/") or "review" in name.rpartition("/")[2]]
 
 
@@ -46,14 +45,6 @@ def test_the_format_and_the_words_of_the_reader_are_the_same() -> None:
     assert f"\n{READY}: {' | '.join(CHOICES.values())} 1-N\n{RATIONALE}: " in form
 
 
-def test_the_format_given_back_says_nothing() -> None:
-    (form,) = fenced(FORMAT)
-    review, findings = parse_review(form)
-    assert (review.verdict, review.approved) == (Verdict.NONE, False)
-    assert [finding.code for finding in findings] == ["review.no_verdict"]
-    assert not parse_review(FORMAT)[0].approved
-
-
 @pytest.mark.parametrize(
     ("line", "verdict"),
     [("Ready: Yes | No | With fixes 1-N", Verdict.YES), ("Ready: No", Verdict.NONE), ("Ready: Yes", Verdict.NONE)],
@@ -64,19 +55,6 @@ def test_a_review_below_the_format_given_back_counts_and_below_another_review_in
     written = render_review(Review(summary="It is right.", verdict=Verdict.YES, rationale="Nothing is missing."))
     before = FORMAT.replace("Ready: Yes | No | With fixes 1-N", line)
     assert parse_review(f"{before}\n\n{written}")[0].verdict is verdict
-
-
-@pytest.mark.parametrize("name", PROMPTS)
-def test_every_prompt_for_a_review_has_the_format_and_asks_for_nothing_else(name: str) -> None:
-    assert FILES[name].count(INCLUDE) == 1
-    assert not re.search(r"json|\{\{schema\}\}|action plan", TEXTS[name], re.IGNORECASE)
-    words = without_examples(FILES[name])
-    assert not re.search(rf"{SUMMARY}|{GOOD_PATTERNS}|Should Fix|Nice to Have|{RATIONALE}:", words), "said twice"
-
-
-def test_there_is_a_prompt_for_reviews_and_no_other_prompt_speaks_of_its_format() -> None:
-    assert PROMPTS == ["reviewer/review"]
-    assert all(f"{READY}:" not in text for name, text in TEXTS.items() if name not in PROMPTS)
 
 
 @pytest.mark.parametrize("name", PROMPTS)

@@ -98,20 +98,6 @@ async def test_the_messages_request_has_breakpoints_at_the_seams() -> None:
     assert "temperature" not in body
 
 
-@pytest.mark.parametrize(
-    "names", [("role",), ("role", "rules"), ("data", *NAMES[1:5], "contract", "sprint", *NAMES[5:])]
-)
-async def test_there_are_never_more_than_four_breakpoints_nor_an_empty_block(names: tuple[str, ...]) -> None:
-    segments = tuple(Segment(name=name, text="\n" if name == "project" else name) for name in names)
-    with model_server(Answer(body=message())) as server:
-        await call(CLAUDE, server.url, Prompt(key=KEY, turn=1, segments=segments))
-    body = server.asked[0].body
-    blocks = [*body.get("system", []), *body["messages"][0]["content"]]
-    assert [block["text"] for block in blocks] == [name for name in names if name != "project"]
-    assert sum("cache_control" in block for block in blocks) <= 4
-    assert body["messages"][0]["content"]
-
-
 async def test_what_only_grows_is_sent_in_blocks_that_stay_the_same() -> None:
     tasks = ["## Finished tasks", "### T-A-01 (done)\n\nOne", "### T-A-02 (done)\n\nTwo"]
     sent = []
@@ -340,21 +326,6 @@ async def test_the_time_limit_is_for_the_whole_call(service: Service, slow: Answ
     error = await fails(service, answer, timeout_s=0.4)
     assert error.kind == "timeout"
     assert 0.3 < time.monotonic() - started < 10
-
-
-@both
-async def test_a_server_that_speaks_no_tls_where_it_should_is_a_lost_connection(service: Service) -> None:
-    with model_server(Answer(body=service.body())) as server, pytest.raises(TransientProviderError) as caught:
-        await call(service, server.url.replace("http:", "https:"))
-    assert caught.value.kind == "connection"
-    assert server.asked == []
-
-
-@both
-def test_a_key_does_not_show_in_a_representation(service: Service) -> None:
-    access = ModelAccess(model="m", api_key=SECRET, base_url="http://h", timeout_s=1, max_output_tokens=1)
-    provider = service.provider(access, price={}.get)
-    assert SECRET not in repr(access) + repr(provider)
 
 
 @both

@@ -14,7 +14,6 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
 from orchestrator.server.feed import PAGE, Feed
 from orchestrator.server.service import get_service
-from orchestrator.storage.event_store import EventStore
 from tests.server.stand import BEARER, NOON, Daemon, Stand, running
 
 EVENTS = "/api/v1/events"
@@ -184,26 +183,6 @@ async def test_many_follow(stand: Stand, clients: int) -> None:
 @pytest.fixture
 def shared(tmp_path: Path, postgres: str) -> Stand:
     return Stand(tmp_path / "state", DATABASE_URL=postgres)
-
-
-@pytest.mark.soak
-async def test_several_write_and_several_follow_on_postgres(shared: Stand) -> None:
-    async with running(shared) as daemon:
-
-        async def write(writer: int) -> None:
-            async with EventStore(str(shared.environment.database_url)) as store:
-                for number in range(200):
-                    name = f"S/{writer}:{number}"
-                    await store.emit(Event(id=name, time=NOON, name="noted", message="", sprint="S"))
-
-        async def follow() -> list[int]:
-            async with opened(daemon) as stream:
-                return numbers(await stream.take(1000))
-
-        followers = [asyncio.create_task(follow()) for _ in range(5)]
-        await asyncio.gather(*(write(number) for number in range(5)))
-        seen = await asyncio.gather(*followers)
-        assert seen == [sorted(set(seen[0]))] * 5
 
 
 class Fake:

@@ -108,16 +108,6 @@ async def test_more_connections_than_may_be_are_let_go(stand: Stand) -> None:
             writer.close()
 
 
-async def test_requests_one_after_another_on_one_connection(stand: Stand) -> None:
-    head = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
-    async with running(stand) as daemon:
-        told = await daemon.raw((head + b"\r\n") * 5 + head + b"Connection: close\r\n\r\n")
-        assert told.count(b'{"status": "ok"}') == 6
-        body = POST + b'Content-Length: 17\r\n\r\n{"dry_run": true}'
-        told = await daemon.raw(body + head + b"Connection: close\r\n\r\n")
-        assert (told.count(b'"dry_run": true'), told.count(b'{"status": "ok"}')) == (1, 1)
-
-
 async def test_it_listens_on_both_families(guarded: Stand) -> None:
     async with running(guarded) as daemon:
         for host in ("127.0.0.1", "::1") if socket.has_dualstack_ipv6() else ("127.0.0.1",):

@@ -90,10 +90,6 @@ def test_what_an_operation_answers_leads_on(address: str) -> None:
     assert done.returncode == 0, done.stdout[-4000:]
 
 
-def test_every_operation_keeps_its_promises(address: str) -> None:
-    try_every_operation(address, 2)
-
-
 @pytest.mark.soak
-def test_every_operation_keeps_its_promises_for_long(address: str) -> None:
+def test_every_operation_keeps_its_promises(address: str) -> None:
     try_every_operation(address, 150)

@@ -235,15 +235,6 @@ async def test_a_kill_neither_forgets_failures_nor_the_pause_they_led_to(killed_
     assert {play.statuses()[name] for name in "EF"} == {"failed"}
 
 
-async def test_what_had_begun_goes_on_to_its_end_when_a_killed_sprint_pauses_at_once() -> None:
-    play = Play({name: [] for name in "ABCD"}, {"A": FAILED, "B": FAILED})
-    play.runner.people["C"] = asyncio.Event()
-    await play.run(at_once=3, stop_after=2, killed_after=5)
-    assert play.statuses() == {"A": "failed", "B": "failed", "C": "executing", "D": "pending"}
-    assert (await play.run(at_once=3, stop_after=2)).paused
-    assert play.statuses() == {"A": "failed", "B": "failed", "C": "done", "D": "pending"}
-
-
 async def test_stories_that_wait_for_a_person_or_were_reset_are_no_failures_and_blocked_ones_break_no_row() -> None:
     ends = {"A": FAILED, "C": FAILED, "D": StoryStatus.NEEDS_ATTENTION, "E": FAILED}
     play = Play({"A": [], "B": ["A"], "C": [], "D": [], "E": []}, ends)
@@ -280,23 +271,6 @@ async def test_a_story_that_waits_for_a_person_holds_no_slot_and_comes_back_firs
     assert play.runner.most == 1, "never two at once, also when the one comes back"
     finished = [event.story for event in play.sink.named("story_finished")]
     assert finished == ["B", "C", "A", "D", "E"]
-
-
-async def test_stories_that_all_wait_keep_the_sprint_alive_and_others_wait_for_them_only() -> None:
-    play = Play({"A": [], "B": [], "C": ["A"], "D": []})
-    play.runner.people = {"A": asyncio.Event(), "B": asyncio.Event()}
-
-    async def answer() -> None:
-        while play.statuses()["D"] != "done":
-            await asyncio.sleep(0)
-        assert play.statuses() == {"A": "executing", "B": "executing", "C": "pending", "D": "done"}
-        play.runner.people["B"].set()
-        while play.statuses()["B"] != "done":
-            await asyncio.sleep(0)
-        play.runner.people["A"].set()
-
-    await asyncio.gather(play.run(at_once=2), answer())
-    assert set(play.statuses().values()) == {"done"}
 
 
 async def test_a_story_that_people_have_paused_half_way_is_told_of_once_and_waited_for() -> None:

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO
 
 import pytest
@@ -10,8 +9,6 @@ import sqlalchemy as sa
 
 from orchestrator.core.delivery import KeptRefs, ObjectPack
 from orchestrator.storage.commit_store import PIECE_BYTES, PostgresCommitStore
-from tests.support import plain_environment
-from tests.zygote import ROOT, zygote
 
 HEAD, BASE = "refs/heads/orchestrator/s1/result", "a" * 40
 
@@ -25,14 +22,6 @@ def read(store: PostgresCommitStore, kept: Sequence[ObjectPack]) -> list[bytes]:
     for pack, file in zip(kept, files, strict=True):
         store.load(pack, file)
     return [file.getvalue() for file in files]
-
-
-def test_processes_that_make_the_tables_at_once_all_use_them(postgres: str, tmp_path: Path) -> None:
-    words = [postgres, str(tmp_path / "now")]
-    makers = [zygote().start("tests.storage.table_maker", words, cwd=ROOT, env=plain_environment()) for _ in range(6)]
-    (tmp_path / "now").touch()
-    said = [maker.communicate(timeout=60) for maker in makers]
-    assert said == [("{}\n", "")] * len(makers)
 
 
 def test_packs_come_back_in_order_and_a_repeated_call_keeps_nothing_twice(postgres: str) -> None:

@@ -1,9 +1,6 @@
 """The event log: each id once, in order, also from many writers at once, and never stopped by who listens."""
 
 import asyncio
-import os
-import signal
-import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -12,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from orchestrator.core.command import CONTROL_MARK
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.event import Event, Level
+from orchestrator.core.event import Event
 from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.event_store import EventStore
-from orchestrator.storage.event_table import EVENTS, connected
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -125,29 +120,6 @@ async def test_orders_are_found_by_their_mark_without_a_look_at_the_rest(url: st
         assert await store.since(found[-1][0], mark=CONTROL_MARK) == []
 
 
-async def test_a_log_of_an_older_version_gets_what_it_lacks(url: str) -> None:
-    async with EventStore(url) as store:
-        await store.emit(event(1).model_copy(update={"id": "SP-001:control:1"}))
-
-    def drop() -> None:
-        engine = connected(url, writes=True)
-        with engine.begin() as connection:
-            connection.execute(sa.text("DROP INDEX orchestrator_controls"))
-        engine.dispose()
-
-    await asyncio.to_thread(drop)
-    async with EventStore(url) as store:
-        assert len(await store.since(0, mark=CONTROL_MARK)) == 1
-
-    def indexes() -> set[str | None]:
-        engine = connected(url, writes=False)
-        found = sa.inspect(engine).get_indexes(EVENTS.name)
-        engine.dispose()
-        return {one["name"] for one in found}
-
-    assert "orchestrator_controls" in await asyncio.to_thread(indexes)
-
-
 async def test_events_of_the_sprint_itself_are_read_by_themselves(url: str) -> None:
     async with EventStore(url) as store:
         for number, one in enumerate([event(1), event(2), event(3, "SP-002"), event(4)]):
@@ -192,10 +164,6 @@ async def test_an_event_that_is_no_json_fails_its_emitter_only(url: str) -> None
         assert await asyncio.wait_for(store.emit(event(2)), 5)
 
 
-def test_levels_rise() -> None:
-    assert [level.rank for level in (Level.DEBUG, Level.INFO, Level.WARN, Level.ERROR)] == [0, 1, 2, 3]
-
-
 @pytest.mark.parametrize(
     "address",
     [
@@ -236,30 +204,3 @@ async def test_a_secret_learned_later_is_hidden_from_then_on(url: str) -> None:
         store.hide(["a rather long secret"])
         await store.emit(event(1, text="a rather long secret, rather long"))
     assert [one.data["text"] for _, one in await asyncio.to_thread(read, url)] == ["[redacted], [redacted]"]
-
-
-def test_an_interrupt_while_a_connection_is_closed_ends_the_reading_without_a_traceback(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    url = sqlite_url(tmp_path / "events.sqlite")
-    engine = connected(url, writes=True)
-    EVENTS.metadata.create_all(engine)
-    engine.dispose()
-    reader = EventReader(f"{url}?timeout=30")  # by way of SQLAlchemy's pool
-
-    class Interrupted(sqlite3.Connection):
-        def close(self) -> None:
-            os.kill(os.getpid(), signal.SIGINT)
-            super().close()
-
-    def connect(_dialect: object, _record: object, args: list[str], words: dict[str, Any]) -> sqlite3.Connection:
-        return sqlite3.connect(*args, **words, factory=Interrupted)
-
-    sa.event.listen(sa.Engine, "do_connect", connect)
-    try:
-        reader.head()
-        with pytest.raises(KeyboardInterrupt):
-            reader.close()
-    finally:
-        sa.event.remove(sa.Engine, "do_connect", connect)
-    assert not caplog.records

@@ -99,22 +99,6 @@ async def test_a_commit_whose_answer_is_lost_is_neither_doubled_nor_taken_for_so
     assert len(await asyncio.to_thread(read, url)) == 2
 
 
-async def test_a_database_that_stays_away_is_told_and_the_end_does_not_wait(postgres_server: PostgresServer) -> None:
-    url = postgres_server.fresh()
-    try:
-        async with EventStore(url, patience_s=0.3) as store:
-            await store.emit(event(1))
-            postgres_server.stop()
-            with pytest.raises(EventLogAway, match="could not be written"):
-                await store.emit(event(2))
-        with pytest.raises(EventLogAway) as refused:
-            await asyncio.to_thread(read, url)
-    finally:
-        postgres_server.start()
-    assert "postgres@" not in refused.value.message
-    assert [one.id for _, one in await asyncio.to_thread(read, url)] == ["SP-001/A:1"]
-
-
 async def test_one_that_the_database_refuses_takes_no_other_with_it(url: str) -> None:
     odd = event(1).model_copy(update={"story": "A\0" if url.startswith("postgres") else "\ud83d"})
     async with EventStore(url) as store:

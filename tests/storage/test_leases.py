@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import EventLogAway, SprintLocked
-from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_table import connected
 from orchestrator.storage.leases import Lease
 from tests.postgres import IMMEDIATE, PostgresServer
@@ -66,16 +65,6 @@ async def test_a_second_one_is_refused_waits_or_has_another_name(postgres: str) 
         pass
 
 
-async def test_in_its_own_folder_whose_lock_is_ours_nobody_waits_for_a_dead_one(postgres: str, tmp_path: Path) -> None:
-    dead, heir, copy = (Daemon(postgres, ttl_s=60, folder=folder) for folder in (tmp_path, tmp_path, tmp_path.parent))
-    async with dead.lease:
-        with pytest.raises(SprintLocked):
-            await copy.lease.__aenter__()
-        async with heir.lease:
-            pass
-    assert heir.said == []
-
-
 async def test_a_killed_one_is_replaced_and_one_that_stood_still_learns_of_it(postgres: str) -> None:
     process = subprocess.Popen([sys.executable, "-c", HOLDS, postgres], cwd=ROOT, stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -109,21 +98,6 @@ async def test_a_database_that_is_away_costs_nobody_the_lease(postgres_server: P
         assert not holder.lost
     async with Daemon(url).lease:
         pass
-
-
-async def test_the_end_does_not_need_a_database(postgres_server: PostgresServer) -> None:
-    url = postgres_server.fresh()
-    try:
-        async with Daemon(url).lease:
-            postgres_server.stop()
-    finally:
-        postgres_server.start()
-
-
-async def test_in_a_file_the_file_lock_holds(tmp_path: Path) -> None:
-    url = sqlite_url(tmp_path / "events.sqlite")
-    async with Daemon(url).lease, Daemon(url).lease:
-        assert not (tmp_path / "events.sqlite").exists()
 
 
 async def test_of_two_daemons_one_works_on_a_sprint_and_a_stale_one_is_fenced(postgres: str) -> None:

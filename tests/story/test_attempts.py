@@ -16,7 +16,7 @@ from orchestrator.core.suite import CaseResult, FailureInstruction, ReportedCase
 from orchestrator.story.context import failure_text
 from orchestrator.story.suite_loop import orders
 from tests.memory_workspace import MemoryWorkspace
-from tests.simulated import SimulatedRunner, report
+from tests.simulated import SimulatedRunner
 from tests.story.test_story import OTHER, RED, A, Stand, codes, good, provider
 from tests.support import breakdown, suite, suite_text
 
@@ -59,19 +59,6 @@ async def test_the_same_failure_changes_the_way_once_and_ends_the_attempts_then(
     analyses = [one for one in stand.step.prompts if one.key.purpose == "analysis"]
     assert ["### Attempt 1" in one.text for one in analyses] == [False, True]
     assert stand.sink.named("failure_repeated")[1].data["budget_left"] == 0
-
-
-async def test_failures_that_come_in_turns_come_back_too_and_other_ones_do_not(tmp_path: Path) -> None:
-    other = report(failed=["test_other"])
-    stand = Stand(tmp_path, stories=[RED, other, RED, other, RED])
-    mended(stand, *range(2, 8))
-    outcome, repeated = await told(stand, tmp_path, test={"max_attempts": 9})
-    assert (outcome.attempts, repeated) == (4, [Verdict.OTHER_WAY, Verdict.GIVE_UP])
-    errors = [report(failed=["test_us_1"], message=f"assert {n} == 1") for n in (5, 6, 7)]
-    stand = Stand(tmp_path, stories=errors)
-    mended(stand, *range(2, 8))
-    outcome, repeated = await told(stand, tmp_path, test={"max_attempts": 9})
-    assert (outcome.attempts, repeated) == (3, [Verdict.OTHER_WAY, Verdict.GIVE_UP]), "whatever the test says"
 
 
 FAILED = TestReport(cases=(of("test_us_1", CaseResult.FAILED), of("test_b", CaseResult.PASSED)), exit_code=1)
@@ -237,24 +224,6 @@ async def test_older_tests_that_stay_broken_need_a_person_and_what_was_bad_befor
     assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 1), outcome.findings
 
 
-async def test_what_fails_only_beside_what_others_changed_is_no_fault_of_the_branch(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, base={OLD: "..."}, wholes=[BROKEN, BASE, BROKEN, BROKEN, WHOLE, BROKEN, BROKEN, BROKEN])
-    mended(stand, 2)
-    outcome, _ = await told(stand, tmp_path)
-    assert (outcome.status, outcome.attempts) == (StoryStatus.NEEDS_ATTENTION, 1)
-    assert not stand.sink.named("older_tests_failed")
-    assert "merge.red" in codes(outcome)
-
-
-async def test_an_older_test_may_be_flaky_before_the_merge_and_in_it(tmp_path: Path) -> None:
-    again = TestReport(cases=(of("test_old", CaseResult.PASSED, OLD),))
-    stand = Stand(tmp_path, base={OLD: "..."}, wholes=[BROKEN, BASE, again, BROKEN, BASE, again, BASE])
-    mended(stand, 2)
-    outcome, _ = await told(stand, tmp_path)
-    assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 1), outcome.findings
-    assert [one.code for one in outcome.findings].count("test.flaky") == 1, "the same is said once"
-
-
 async def granted(stand: Stand, folder: Path, files: list[str]) -> Any:
     stand.team.plan(A, ["us_1.py"])
     stand.team.deliver(A, 1, good(value=2))
@@ -323,22 +292,6 @@ async def test_a_suite_that_is_not_what_the_tester_wrote_shows_nothing(tmp_path:
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
     assert "test.tampered" in codes(outcome)
     assert [event.data["problem"] for event in stand.sink.named("tests_finished")] == [None, "tampered"]
-
-
-async def test_a_new_analysis_is_followed_and_nothing_is_told_to_be_rewritten(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, stories=[RED] * 9)
-    stand.team.plan(A, ["us_1.py"])
-    for value, fix in ((2, "return 1"), (3, "take the sign away"), (4, "none")):
-        stand.team.deliver(A, 1, good(value=value))
-        stand.team.analyse(A, ("us_1.py", fix))
-    stand.team.suite(A, suite_text(A))
-    await told(stand, tmp_path, test={"max_attempts": 3})
-    third = [one for one in stand.step.prompts if one.key.purpose == "delivery"][-1].text
-    assert "take the sign away" in third
-    assert "what it says above counts" in third
-    assert "us_1.py: assert 2 == 1" in third, "the failure itself, not its name"
-    assert "write the part concerned again" not in third
-    assert "Deliver every file you change whole" not in third
 
 
 def test_what_the_tester_says_of_the_environment_and_of_other_files_travels_with_the_request() -> None:

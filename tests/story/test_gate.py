@@ -11,7 +11,7 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.calls.exchange import GivenPlan
 from orchestrator.core.command import NOBODY, Choice, Gate, GateAnswer, GateKind
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
-from tests.end_to_end.test_conflict import CONFLICT
+from tests.cli.waiting import CONFLICT
 from tests.story.test_story import A, Stand, codes, good, provider
 from tests.support import breakdown, suite_text, task
 
@@ -75,14 +75,6 @@ class Playing(Stand):
 GOOD, BAD = breakdown(A, ["us_1.py"]), breakdown(A, EMPTY)
 
 
-async def test_in_mode_always_each_plan_is_shown(tmp_path: Path) -> None:
-    play = Playing(tmp_path, [GOOD], Choice.APPROVE)
-    assert (await play.ends("always")).status is StoryStatus.DONE
-    (gate,) = play.people.asked
-    assert (gate.kind, gate.valid, gate.issues, gate.number) == (GateKind.PLAN, True, (), 1)
-    assert [event.data["by"] for event in play.sink.named("gate_settled")] == ["anna"]
-
-
 async def test_a_plan_is_revised_with_its_issues_and_no_more_than_the_budget(tmp_path: Path) -> None:
     play = Playing(tmp_path, [BAD, BAD, BAD])
     outcome = await play.ends("auto")
@@ -131,23 +123,10 @@ async def test_a_rejection_is_one_more_revision_with_the_comment(tmp_path: Path)
     assert "neither files nor a command" in last
 
 
-async def test_a_valid_plan_can_be_turned_down_too(tmp_path: Path) -> None:
-    play = Playing(tmp_path, [GOOD, GOOD], said(Choice.REJECT, "say why"), Choice.APPROVE)
-    assert (await play.ends("always")).status is StoryStatus.DONE
-    assert "say why" in play.plans_asked[1]
-
-
 async def test_an_edited_plan_is_checked_again_and_built(tmp_path: Path) -> None:
     play = Playing(tmp_path, [BAD] * 3, said(Choice.EDIT, plan=plan_of(["us_1.py"])))
     outcome = await play.ends("escalations")
     assert (outcome.status, len(play.plans_asked)) == (StoryStatus.DONE, 3)
-
-
-async def test_an_edited_plan_that_cannot_be_built_comes_back(tmp_path: Path) -> None:
-    undeclared = plan_of(task(A, 1, ["us_1.py"], "pip install requests"))
-    play = Playing(tmp_path, [BAD] * 3, said(Choice.EDIT, plan=undeclared), Choice.CANCEL)
-    await play.ends("escalations")
-    assert play.people.asked[1].plan == undeclared
 
 
 async def test_planning_from_the_start_forgets_the_revisions_and_tells_the_comment(tmp_path: Path) -> None:
@@ -175,13 +154,6 @@ async def test_when_nobody_answers(tmp_path: Path, plan: Any, on_timeout: str, s
     assert outcome.status is status
     assert ("gate.unanswered" in codes(outcome)) is (status is not StoryStatus.DONE)
     assert play.people.asked[0].deadline is not None
-
-
-async def test_a_mended_plan_is_no_escalation(tmp_path: Path) -> None:
-    abstract = breakdown(A, ["us_1.py", ABSTRACT])
-    play = Playing(tmp_path, [abstract] * 3)
-    assert (await play.ends("escalations")).status is StoryStatus.DONE
-    assert (play.people.asked, len(play.sink.named("plan_mended"))) == ([], 1)
 
 
 async def test_a_person_is_told_what_mending_changed(tmp_path: Path) -> None:

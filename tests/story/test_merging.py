@@ -1,19 +1,15 @@
 """Stories that do not go together: the developer is asked once with both sides, then a person; without a process."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.core.command import Choice, GateAnswer, GateKind
-from orchestrator.core.delivery import FileChange
-from orchestrator.core.paths import RepoPath
 from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.core.suite import CaseResult, ReportedCase, TestReport
-from tests.git.git_samples import note
-from tests.git.test_workspace import agree
-from tests.simulated import SimulatedRunner, report
+from tests.simulated import report
 from tests.story.test_gate import People
 from tests.story.test_story import Stand, codes, provider
 from tests.support import delivery, module_of, suite_text
@@ -156,21 +152,6 @@ def plan(*actions: str) -> str:
     return "\n\n---\n\n".join([f"# Both\n\n## Rationale\n\nTogether.\n\n## Action Plan\n\n{actions[0]}", *actions[1:]])
 
 
-READ = "### `READ`\n\n- **Resource:** [other.py](/other.py)"
-DELETE = "### `DELETE`\n\n- **File Path:** [mine.py](/mine.py)"
-
-
-async def test_what_one_side_takes_away_on_purpose_may_be_gone(tmp_path: Path) -> None:
-    """US-1 renames what both began with; the resolution has its name and the story's own function."""
-    stand = Pair(tmp_path, one="def nought():\n    return 0\n")
-    stand.team.deliver("US-1", 1, {"shared.py": "def nought():\n    return 0\n"})
-    renamed = "def nought():\n    return 0\n\n\ndef two():\n    return 2\n"
-    stand.merge({"shared.py": renamed})
-    outcome = await stand.ends()
-    assert outcome.status is StoryStatus.DONE, outcome.findings
-    assert stand.workspace.result["shared.py"] == renamed
-
-
 async def test_a_red_tree_is_shown_with_the_output_and_both_diffs(tmp_path: Path) -> None:
     stand = Pair(tmp_path, one=ZERO.replace("0", "1"), two=ZERO, wholes=[*[FINE] * 4, RED, FINE, FINE, FINE])
     stand.merge({"mine.py": "from shared import zero as two\n"})
@@ -203,30 +184,6 @@ async def test_a_resolution_with_red_tests_is_not_merged_and_nobody_is_asked_aga
         assert (await stand.workspace.read("US-2", ["shared.py"]))["shared.py"] == BOTH, "what exists is kept"
 
 
-async def test_packages_of_both_sides_stay(tmp_path: Path) -> None:
-    for answer, status in (
-        ("flask==3.0\nrich==13.0\nattrs==23.0\n", StoryStatus.DONE),
-        ("flask==3.0\nrich==13.0\n", StoryStatus.NEEDS_ATTENTION),
-        ("flask==3.0\nattrs==23.0\n", StoryStatus.NEEDS_ATTENTION),
-        ("flask==3.0\nrich==13.0\nattrs==23.0\nnumpy==2.0\n", StoryStatus.NEEDS_ATTENTION),
-    ):
-        stand = Stand(tmp_path, base={**BASE, "requirements.txt": "flask==3.0\n"})
-        for story, package in (("US-1", "rich==13.0"), ("US-2", "attrs==23.0")):
-            name, _, version = package.partition("==")
-            packages = {"dependencies": {name: version}, "devDependencies": {}}
-            stand.team.plan(story, ["requirements.txt"], dependencies=packages)
-            stand.team.deliver(story, 1, {"requirements.txt": f"flask==3.0\n{package}\n"})
-            stand.team.suite(story, suite_of(story), file_of(story))
-        merged = delivery("US-2", 1, {"requirements.txt": answer})
-        stand.team.say("alex", "US-2", "merge", merged, task=1)
-        replies = await provider(stand.team, tmp_path)
-        await stand.workspace.open("US-2")
-        await stand.run(replies)
-        outcome = await stand.run(replies, "US-2")
-        assert outcome.status is status, (answer, outcome.findings)
-        assert ("attrs" in stand.workspace.result["requirements.txt"]) is (status is StoryStatus.DONE)
-
-
 async def test_a_conflict_in_a_test_file_is_nobodys_but_a_persons(tmp_path: Path) -> None:
     for mode, people in (("auto", ()), ("escalations", (Choice.CANCEL,))):
         stand = Stand(tmp_path, base=BASE)
@@ -256,47 +213,6 @@ async def test_without_an_answer_the_story_is_finished_and_waits(tmp_path: Path)
     assert stand.asked[-1] == "merge 1"
 
 
-class Meanwhile(SimulatedRunner):
-    """Something happens while a story is tested again."""
-
-    def __init__(self, then: Callable[[], Awaitable[object]]) -> None:
-        super().__init__()
-        self._then = then
-
-    async def run(self, root: Path, *, files: Sequence[str] | None = None, **more: Any) -> TestReport:
-        done = await super().run(root, files=files, **more)
-        if files is not None and self.ran.count(tuple(files)) == 2:
-            await self._then()
-        return done
-
-
-@pytest.mark.parametrize("path", ["shared.py", "elsewhere.py"])
-async def test_somebody_else_is_merged_while_the_resolution_is_tested(tmp_path: Path, path: str) -> None:
-    """Without a conflict it is one more merge on top; a second conflict is a person's, who may have it tried again."""
-    stand = Pair(tmp_path, said(Choice.REJECT, "the third one stays, too"))
-    third = f"{ONE}\n\ndef three():\n    return 3\n"
-    all_three = f"{BOTH}\n\ndef three():\n    return 3\n"
-    stand.merge({"shared.py": BOTH})
-    stand.merge({"shared.py": all_three})
-
-    async def third_story() -> None:
-        await stand.workspace.open("US-3")
-        changes = [FileChange(path=RepoPath(path), content=third)]
-        await stand.workspace.commit("US-3", changes, note("w", "US-3", "Three"))
-        assert (await stand.workspace.merge("US-3", note("m", "US-3", "Merge US-3"), agree)).merged
-
-    stand.runner = Meanwhile(third_story)
-    outcome = await stand.ends("escalations")
-    assert outcome.status is StoryStatus.DONE, outcome.findings
-    again = path == "shared.py"
-    assert stand.asked.count("merge 2") == len(stand.people.asked) == again
-    assert stand.workspace.result[path] == (all_three if again else third)
-    if again:
-        assert "- US-3: " in stand.merges[1]
-        assert "US-1" not in stand.merges[1].partition("## Merged meanwhile")[2].partition("## Files")[0]
-        assert [told[:2] for told in stand.told if told[0] == "merge_refused"] == [("merge_refused", "conflict")] * 3
-
-
 def said(choice: Choice, comment: str = "") -> GateAnswer:
     return GateAnswer(number=1, choice=choice, comment=comment, by="anna")
 
@@ -319,15 +235,6 @@ async def test_a_person_wants_it_tried_once_more_with_a_comment(tmp_path: Path) 
     assert [told[0] for told in stand.told] == [
         "merge_refused", "merge_unresolved", "merge_refused", "merge_resolved", "story_merged",
     ]  # fmt: skip
-
-
-async def test_what_an_answer_was_refused_for_is_refused_again(tmp_path: Path) -> None:
-    stand = Pair(tmp_path, said(Choice.REJECT, "look again"), Choice.CANCEL)
-    for text in (TWO, TWO.replace("0", "-0")):
-        stand.merge({"shared.py": text})
-    outcome = await stand.ends("escalations")
-    assert outcome.status is StoryStatus.NEEDS_ATTENTION
-    assert [told[0] for told in stand.told] == ["merge_refused", "merge_unresolved"] * 2
 
 
 @pytest.mark.parametrize(

@@ -132,65 +132,6 @@ def test_two_stories_that_add_to_the_same_test_file_are_joined_without_anybody_b
     assert merged.count("from one import one") == 1
 
 
-@pytest.mark.parametrize("whose", ["its own", pytest.param("another story's", marks=pytest.mark.soak)])
-def test_what_failed_at_the_base_and_was_mended_may_not_fail_again(tmp_path: Path, whose: str) -> None:
-    """US-1 changes what a test reads that US-2 has mended, or the other way round: no line in conflict."""
-    old = "from value import value\n\n\ndef test_value():\n    assert value() == 1\n"
-    files = {"value.py": "def value():\n    return 0\n", "part.py": "PART = 0\n", "tests/test_value.py": old}
-    mends, breaks = ("US-2", "US-1") if whose == "its own" else ("US-1", "US-2")
-    sprint = Sprint(tmp_path, files, "US-1", "US-2")
-    sprint.deliver(breaks, {"part.py": "PART = 5\n"}, "import part\n\n\ndef test_part():\n    assert part.PART == 5\n")
-    sprint.team.plan(mends, ["value.py"])
-    sprint.team.deliver(mends, 1, {"value.py": "import part\n\n\ndef value():\n    return part.PART + 1\n"})
-    more = f"{old}\n\ndef test_more():\n    assert value()\n"
-    sprint.team.suite(mends, more, "tests/test_value.py")
-    first, second = sprint.run(PLAIN_TESTS)
-    assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.NEEDS_ATTENTION)
-    assert "merge.red" in codes(second)
-    assert "test_value" in next(one.message for one in second.findings if one.code == "merge.red")
-
-
-OLD = """import pytest
-
-import shop
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_old(times):
-    assert shop.price() == 2
-
-
-class TestOld:
-    def test_old(self):
-        assert shop
-"""
-
-
-def test_an_older_test_that_a_story_mends_is_merged_where_runs_end_at_the_first_failure(tmp_path: Path) -> None:
-    base = {
-        "shop.py": "def price():\n    return 1\n",
-        "tests/test_old.py": OLD,
-        "pytest.ini": "[pytest]\naddopts = -x\n",
-    }
-    sprint = Sprint(tmp_path, base, "US-1")
-    code = "def price():\n    return 2\n"
-    sprint.deliver("US-1", {"shop.py": code}, "import shop\n\n\ndef test_price():\n    assert shop.price() == 2\n")
-    (story,) = sprint.run()
-    assert story.status is StoryStatus.DONE, story.findings
-
-
-def test_a_story_runs_its_own_tests_and_the_whole_suite_once_each(tmp_path: Path) -> None:
-    sprint = Sprint(tmp_path, {"old.py": "OLD = 1\n", "tests/test_old.py": "def test_old():\n    assert 1 + 1 == 2\n"})
-    sprint.stories = ("US-1", "US-2")
-    for story, name in (("US-1", "one"), ("US-2", "two")):
-        test = f"from {name} import price\n\n\ndef test_{name}():\n    assert price() == 2\n"
-        sprint.deliver(story, {f"{name}.py": "def price():\n    return 2\n"}, test)
-    outcomes = sprint.run()
-    assert [outcome.status for outcome in outcomes] == [StoryStatus.DONE] * 2, [one.findings for one in outcomes]
-    # The last run of the first is that of the base, which a real sprint knows from its start.
-    assert sprint.runs == {"US-1": ["own", "whole", "whole"], "US-2": ["own", "whole"]}
-
-
 SITE = {
     "package.json": '{"name": "site", "private": true, "workspaces": ["x", "y", "zbase"]}\n',
     "x/package.json": '{"name": "x"}\n',

@@ -16,7 +16,6 @@ from tests.support import APPROVED, delivery, module_of, reviewed, suite_text, t
 NO = reviewed("No", "[us_1.py:2] It returns nothing useful")
 FIXES = reviewed("With fixes 2", "[us_1.py:1] A name", "[us_1.py:2] The wrong value")
 CRITICAL = reviewed("Yes", "[us_1.py:2] It deletes everything", severity="Critical (Blocking)")
-CUT = FIXES[: FIXES.index("## Good Patterns")]
 OTHER = {"other.py": "X = 1\n"}
 RATES = "def rate():\n    rate = 2\n" + "    rate += 1\n" * 60 + "    return rate\n"
 """Of which the project's map shows no more than the name."""
@@ -143,16 +142,6 @@ async def test_a_reviewers_own_number_counts_when_it_does_not_approve(
     assert untrue(stand.sink.events) == []
 
 
-async def test_the_number_of_a_reviewer_who_approves_ends_nothing(tmp_path: Path) -> None:
-    stand = prepared(tmp_path, NO, NO, APPROVED, deliveries=3)
-    for _ in range(3):
-        stand.team.review(A, 1, APPROVED, by="security")
-    review = {"enabled": True, "reviewers": ["reviewer", "security"], "max_iterations": 3}
-    outcome = await stand.run(await provider(stand.team, tmp_path), review=review, own_reviews={"security": 1})
-    assert outcome.status is StoryStatus.DONE
-    assert judged(stand) == [("sent_back", 1, 2), ("sent_back", 2, 1), ("approved", 3, 0)]
-
-
 async def test_a_reviewer_knows_what_was_said_answered_and_changed_before(tmp_path: Path) -> None:
     stand = Stand(tmp_path, base={"rates.py": RATES}, stories=[RED])
     stand.team.plan(A, ["other.py"], ["us_1.py", "more.py"])
@@ -212,16 +201,6 @@ async def test_nobody_approves_what_nobody_saw(tmp_path: Path, same: bool) -> No
     assert finding.message == "nobody has read its last change, after 1 review"
 
 
-async def test_a_red_story_tells_its_unapproved_task_too(tmp_path: Path) -> None:
-    stand = prepared(tmp_path, NO, deliveries=3, stories=[RED, RED, RED])
-    for _ in range(2):
-        stand.team.analyse(A, ("us_1.py", "return 1"))
-    outcome = await outcome_of(stand, max_iterations=1)
-    assert outcome.status is StoryStatus.NEEDS_ATTENTION
-    assert codes(outcome) == {"test.failed", "test.same_failure", "review.unapproved"}
-    assert "## Review\n" in stand.step.prompts[-1].text, "what is open is told with the tester's instructions"
-
-
 async def test_what_needs_a_person_anyway_and_what_changes_nothing_is_not_read(tmp_path: Path) -> None:
     bad = CommandResult(argv=("x",), exit_code=1, output="")
     stand = Stand(tmp_path, base=good(), commands=[bad.model_copy(update={"exit_code": 0}), *[bad] * 3])
@@ -232,18 +211,6 @@ async def test_what_needs_a_person_anyway_and_what_changes_nothing_is_not_read(t
     outcome = await outcome_of(stand)
     assert list(statuses(outcome).values()) == [TaskStatus.DONE, TaskStatus.DONE, TaskStatus.FAILED]
     assert not [asked for asked in stand.asked if asked.startswith("review")]
-
-
-async def test_a_change_that_is_taken_back_is_read(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, base=good())
-    stand.team.plan(A, ["us_1.py"])
-    for value in (2, 1):
-        stand.team.deliver(A, 1, good(value=value))
-        stand.team.review(A, 1, NO)
-    stand.team.suite(A, suite_text(A))
-    outcome = await outcome_of(stand, max_iterations=2)
-    assert statuses(outcome) == {f"T-{A}-01": TaskStatus.UNAPPROVED}
-    assert "The change is empty" in stand.step.prompts[4].text
 
 
 async def test_what_hides_from_the_reviewer_is_not_approved(tmp_path: Path) -> None:
@@ -259,32 +226,6 @@ async def test_what_hides_from_the_reviewer_is_not_approved(tmp_path: Path) -> N
     assert "run.sh" in told.data["findings"][0]["message"]
     (left,) = [one for one in outcome.findings if one.code == "review.unapproved"]
     assert "no reviewer saw it whole" in left.message, "not what the reviewer praised"
-
-
-async def test_a_file_of_another_task_that_is_kept_is_read_with_the_change(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    stand.team.plan(A, ["us_1.py"], ["other.py"])
-    for _ in range(3):
-        stand.team.deliver(A, 1, {**good(), **OTHER})
-    stand.team.deliver(A, 2, OTHER)
-    stand.team.suite(A, suite_text(A))
-    outcome = await outcome_of(stand)
-    assert outcome.status is StoryStatus.DONE
-    (prompt,) = [one for one in stand.step.prompts if one.key.purpose == "review"]
-    assert "### other.py" in prompt.text
-
-
-async def test_a_reviewer_may_ask_for_what_the_task_does_not_speak_of(tmp_path: Path) -> None:
-    both = f"{good()['us_1.py']}\n\ndef other():\n    return 2\n"
-    stand = Stand(tmp_path, base={"us_1.py": both, "b.py": "from us_1 import other\n"})
-    stand.team.plan(A, ["us_1.py"])
-    stand.team.deliver(A, 1, {"us_1.py": both.replace("2", "3")})
-    stand.team.deliver(A, 1, good(value=4))
-    stand.team.review(A, 1, reviewed("With fixes 1", "[us_1.py:5] `other` must go"))
-    stand.team.review(A, 1, APPROVED)
-    stand.team.suite(A, suite_text(A))
-    await outcome_of(stand)
-    assert stand.asked[1:5] == ["delivery 1", "review 1", "delivery 2", "review 2"]
 
 
 async def test_a_reviewer_who_cannot_be_asked_leaves_the_task_unapproved(tmp_path: Path) -> None:
