@@ -38,12 +38,12 @@ from orchestrator.personas.mike import READ_BY_RULES
 from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.providers.seats import policies_of
 from orchestrator.records.histories import event_url, is_sprint_finished, read_histories
-from orchestrator.records.sprint_reader import RunResult, save_report
+from orchestrator.records.sprint_reader import RunResult, end_event, save_report
 from orchestrator.sandbox.command_runner import remove_old_scratch
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
 from orchestrator.settings.options import RunOptions, default_repository
 from orchestrator.sprint.slots import known_cells
-from orchestrator.storage.event_store import PATIENCE_S
+from orchestrator.storage.event_store import PATIENCE_S, EventStore
 from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.recordings import expect_place
@@ -130,7 +130,14 @@ class Run:
                 finally:
                     await self._record(sprint)
                 unpushed = await self._push(workspace, repository.path)
-                report, path, _ = await asyncio.to_thread(save_report, environment, record, paused, secrets, PATIENCE_S)
+                report, path, ended = await asyncio.to_thread(
+                    save_report, environment, record, paused, secrets, PATIENCE_S
+                )
+                if all(story.status.final for story in report.stories):
+                    told = end_event(record, report, path, ended, push_to=options.push_to, unpushed=unpushed)
+                    async with EventStore(event_url(environment, self._folder)) as sink:
+                        await sink.emit(told)
+                    self._listen(told)
                 return RunResult(
                     report=report,
                     report_path=path,

@@ -242,27 +242,15 @@ def is_finished(histories: dict[str, StoryHistory]) -> bool:
     return all(history.outcome is not None for history in histories.values())
 
 
-class Rest(NamedTuple):
-    """That a paused sprint came to rest."""
-
-    since: datetime
-    reason: str
-    """Why no further story began."""
-    interrupted: bool
-    """True when a person caused the rest and knows of it; else the report explains it."""
-
-
-def rests(events: Iterable[Event]) -> list[Rest]:
-    """`events` are those of the sprint itself, in order. What people or budgets paused says nothing of failures."""
-    return [
-        Rest(event.time, event.data["reason"], event.data["interrupted"])
-        for event in events
-        if event.name == "sprint_stopped" and not event.data.get("ordered")
-    ]
+def last_rest(events: Iterable[Event]) -> datetime | None:
+    """Returns when the sprint last paused for its failures, None before; `events` are those of the sprint itself, in
+    order. What people or budgets paused says nothing of failures."""
+    times = [event.time for event in events if event.name == "sprint_stopped" and not event.data.get("ordered")]
+    return times[-1] if times else None
 
 
 def why_it_rests(events: Iterable[Event]) -> str:
-    """Why no further story begins, "" unless the sprint paused and did not go on since; `events` as for `rests`."""
+    """Why no further story begins, "" unless the sprint paused and did not go on since; `events` as for `last_rest`."""
     names = {"sprint_started", "sprint_continued", "sprint_stopped", BASE_TRIED}
     return next((event.data.get("reason", "") for event in reversed([*events]) if event.name in names), "")
 

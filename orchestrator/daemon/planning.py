@@ -13,7 +13,7 @@ from orchestrator.core.story import BacklogContent
 from orchestrator.daemon.backlog_watcher import News, Watched, find_backlogs
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.git.repository import Repository, expect_there, open_repository
-from orchestrator.records.histories import is_end_recorded
+from orchestrator.records.histories import is_sprint_finished
 from orchestrator.settings import Environment, Settings
 from orchestrator.settings.options import RunOptions, ServeOptions
 from orchestrator.storage.leases import NEW, NEW_S, Lease
@@ -134,7 +134,7 @@ class Planner:
         if self._finished.get(record.sprint) == record:
             return True
         try:
-            done = is_end_recorded(self._environment, self._folder, record)
+            done = is_sprint_finished(self._environment, self._folder, record)
         except ConfigError:  # beginning with it says why
             return False
         if done:

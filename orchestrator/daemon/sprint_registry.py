@@ -21,8 +21,7 @@ from orchestrator.core.story import BacklogContent
 from orchestrator.daemon.shared_stories import AGAIN_S, Host, Place, Sites
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.records.histories import read_histories
-from orchestrator.records.sprint_reader import save_report
-from orchestrator.reports.report import exit_code
+from orchestrator.records.sprint_reader import end_event, save_report
 
 
 class ServedSprint:
@@ -105,16 +104,8 @@ class ServedSprint:
         report, path, ended = await asyncio.to_thread(
             save_report, self._host.equipment.environment, record, None, place.secrets
         )
-        counts = {name: count for name, count in report.totals.items() if isinstance(count, int)}
-        done = f"sprint {record.sprint} has ended: " + ", ".join(f"{n} {name}" for name, n in counts.items() if n)
-        good = exit_code(report) == 0
-        level = Level.INFO if good and not unpushed else Level.WARN
-        told = done + (f"; not pushed: {unpushed}" if unpushed else "")
-        # Recorded once for each end of its last story, however often a daemon begins to record it.
-        await self._works.emit(
-            record.sprint, "sprint_ended", told, which=ended.isoformat(), level=level,
-            report=str(path), good=good, push_to=repository.branch(record.sprint), unpushed=unpushed,
-        )  # fmt: skip
+        branch = repository.branch(record.sprint)
+        await self._works.sink.emit(end_event(record, report, path, ended, push_to=branch, unpushed=unpushed))
 
 
 NOT_NOW = (SprintLocked, RepositoryError, WorkspaceError, ConfigError, BacklogError)

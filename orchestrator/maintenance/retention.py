@@ -125,7 +125,7 @@ def _all(folder: StateFolder) -> Iterator[_Past]:
 def _ended(past: _Past, environment: Environment, folder: StateFolder) -> datetime | None:
     """Returns when it ended; None while it may continue. Blocks."""
     if isinstance(past.record, SprintRecord):
-        return find_end(environment, folder, past.record) if folder.report(past.name).exists() else None
+        return find_end(environment, folder, past.record)
     if not past.record.finished:
         return None
     return datetime.fromtimestamp((past.place / "analysis.json").stat().st_mtime, UTC)

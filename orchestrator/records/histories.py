@@ -6,15 +6,12 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from orchestrator.core.event import Event
-from orchestrator.core.history import StoryHistory, failed_in_a_row, fold, is_finished, rests
-from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
+from orchestrator.core.history import StoryHistory, failed_in_a_row, fold, is_finished, last_rest
+from orchestrator.core.sprint import SprintRecord, SprintReport
 from orchestrator.settings import Environment
 from orchestrator.storage.event_file import sqlite_url
 from orchestrator.storage.event_reader import EventReader
 from orchestrator.storage.state_folder import StateFolder
-
-Told = tuple[str, StoryStatus, str | None]
-"""A story, how it is, and the commit of its branch."""
 
 
 def event_url(environment: Environment, folder: StateFolder) -> str:
@@ -70,27 +67,24 @@ def read_sprint_events(
 def find_failed_before(
     environment: Environment, folder: StateFolder, record: SprintRecord, histories: Mapping[str, StoryHistory]
 ) -> tuple[str, ...]:
-    """Returns the stories that failed in a row up to now; those of a pause that was told count no more. Blocks."""
-    told = _reported(folder, record)
-    seen = [
-        rest.since
-        for rest in rests(read_sprint_events(environment, folder, record))
-        if rest.interrupted or _outcomes(histories, rest.since) <= told
-    ]
-    return failed_in_a_row(histories, max(seen, default=None))
+    """Returns the stories that failed in a row since the sprint last paused. Blocks."""
+    return failed_in_a_row(histories, last_rest(read_sprint_events(environment, folder, record)))
 
 
 def is_sprint_finished(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
-    """Returns whether every story has its outcome and the report, a run's last step, says so. Blocks."""
+    """Returns whether every story has its outcome and nothing is left to do of the sprint. Blocks."""
     return find_end(environment, folder, record) is not None
 
 
 def find_end(environment: Environment, folder: StateFolder, record: SprintRecord) -> datetime | None:
-    """Returns when the last story of a `finished` sprint ended; None while something is left to do. Blocks."""
+    """Returns when the last story of a sprint ended; None while something is left to do: `sprint_ended` of that end is
+    recorded last. Blocks."""
     histories = read_histories(environment, folder, record)
-    if not is_finished(histories) or _reported(folder, record) != _outcomes(histories):
+    if not is_finished(histories):
         return None
-    return find_last_end(record, histories)
+    ended = find_last_end(record, histories)
+    told = name_end(record, ended)
+    return ended if any(one.id == told for one in read_sprint_events(environment, folder, record)) else None
 
 
 def find_last_end(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> datetime:
@@ -98,26 +92,9 @@ def find_last_end(record: SprintRecord, histories: Mapping[str, StoryHistory]) -
     return max((history.finished for history in histories.values() if history.finished), default=record.started_at)
 
 
-def is_end_recorded(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
-    """Returns whether nothing is left to do of a daemon's sprint, the event of its end included. Blocks."""
-    at = find_end(environment, folder, record)
-    if at is None:
-        return False
-    told = f"{record.sprint}:sprint_ended:{at.isoformat()}"
-    return any(event.id == told for event in read_sprint_events(environment, folder, record))
-
-
-def _outcomes(histories: Mapping[str, StoryHistory], until: datetime | None = None) -> set[Told]:
-    return {
-        (story, history.outcome.status, history.outcome.commit)
-        for story, history in histories.items()
-        if history.outcome and (until is None or (history.finished and history.finished <= until))
-    }
-
-
-def _reported(folder: StateFolder, record: SprintRecord) -> set[Told]:
-    report = read_saved_report(folder, record.sprint)
-    return {(story.id, story.status, story.commit) for story in report.stories} if report else set()
+def name_end(record: SprintRecord, ended: datetime) -> str:
+    """Returns the id of the event `sprint_ended` for this end of its last story, which is recorded once."""
+    return f"{record.sprint}:sprint_ended:{ended.isoformat()}"
 
 
 def read_saved_report(folder: StateFolder, sprint: str) -> SprintReport | None:

@@ -5,14 +5,14 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
 from orchestrator.core.calls.spending import BudgetState
 from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED
 from orchestrator.core.errors import UnknownName, WorkspaceError
-from orchestrator.core.event import Event
+from orchestrator.core.event import Event, Level
 from orchestrator.core.history import SprintFold, StoryHistory, event_of, why_it_rests
 from orchestrator.core.secrets import redact, redacted, secrets_of
 from orchestrator.core.sprint import SprintRecord, SprintReport
@@ -21,12 +21,13 @@ from orchestrator.core.value import Value, draw_controls, suggest
 from orchestrator.records.histories import (
     event_url,
     find_last_end,
+    name_end,
     open_log,
     read_histories,
     read_sprint_events,
 )
 from orchestrator.reports.markdown import Places, render_report
-from orchestrator.reports.report import HEALINGS, budget_states, build_report, with_facts
+from orchestrator.reports.report import HEALINGS, budget_states, build_report, exit_code, with_facts
 from orchestrator.settings import Environment
 from orchestrator.sprint.state import Board
 from orchestrator.storage.event_reader import EventReader
@@ -77,6 +78,30 @@ def save_report(
     del plain
     markdown = redact(draw_controls(render_report(report, histories, find_places(folder, record))), secrets)
     return report, folder.save_report(record.sprint, text, markdown), find_last_end(record, histories)
+
+
+def end_event(
+    record: SprintRecord,
+    report: SprintReport,
+    path: Path,
+    ended: datetime,
+    *,
+    push_to: str | None,
+    unpushed: str | None,
+) -> Event:
+    """Returns the last word on a sprint of which every story has its outcome; `path` is report.json."""
+    counts = {name: count for name, count in report.totals.items() if isinstance(count, int)}
+    told = f"sprint {record.sprint} has ended: " + ", ".join(f"{n} {name}" for name, n in counts.items() if n)
+    good = exit_code(report) == 0
+    return Event(
+        id=name_end(record, ended),
+        time=datetime.now(UTC),
+        level=Level.INFO if good and not unpushed else Level.WARN,
+        name="sprint_ended",
+        message=told + (f"; not pushed: {unpushed}" if unpushed else ""),
+        sprint=record.sprint,
+        data={"report": str(path), "good": good, "push_to": push_to, "unpushed": unpushed},
+    )
 
 
 def read_facts(events: Iterable[Event]) -> dict[str, Value | None]:
@@ -316,8 +341,6 @@ class FollowedSprint:
             if record is not None and record != self._record:  # a story begins anew by an order
                 self._begin(record)
         with open_log(self._environment, self._folder) as log:
-            if self._place and (log.head() if log else 0) < self._place:  # another log
-                self._begin(self._record)
             for place, logged in log.stored(self._record.sprint, self._place) if log else ():
                 self._place = place
                 if logged.story is None:

@@ -3,7 +3,6 @@
 import asyncio
 import copy
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,24 +74,6 @@ def test_a_story_that_was_reset_begins_anew(place: Place) -> None:
     assert shown(view) == shown(reader.sprint(None))
     assert [history.status.value for history in view.histories.values()] == ["done", "pending"]
     assert Cards(view).head()["calls"] == paid, "what was paid before a reset was paid"
-
-
-async def make_lines(folder: StateFolder, events: Sequence[Event]) -> None:
-    async with EventStore(sqlite_url(folder.event_database)) as store:
-        for event in events:
-            await store.emit(event)
-
-
-def test_a_restored_log_is_read_anew(place: Place) -> None:
-    reader, folder = Reader(place.environment), StateFolder(place.environment.home)
-    followed = reader.follow("SP-001")
-    assert followed.look().place == reader.head()
-    for one in folder.event_database.parent.glob(f"{folder.event_database.name}*"):
-        one.unlink()
-    asyncio.run(make_lines(folder, place.events[:30]))
-    view = followed.look()
-    assert shown(view) == shown(reader.sprint(None))
-    assert view.place == reader.head() == 30, "a stream that begins behind the log would have the page loaded forever"
 
 
 def test_a_view_tells_of_its_own_moment_and_a_pause_changes_every_story(place: Place) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.core.event import Event
-from orchestrator.core.history import Logged, event_of, fold, is_finished, rests, why_it_rests
+from orchestrator.core.history import Logged, event_of, fold, is_finished, last_rest, why_it_rests
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus, Tokens
 from orchestrator.reports.report import budget_states, build_report, exit_code
 
@@ -125,7 +125,7 @@ def test_what_a_paused_sprint_did_not_begin_says_why_until_it_goes_on() -> None:
     events = [event("1", "sprint_started"), event("2", "sprint_paused"), event("3", "sprint_stopped")]
     data = {"reason": "3 failed", "not_begun": ["A-1"], "interrupted": False}
     events[2] = events[2].model_copy(update={"data": data})
-    assert rests(events) == [(events[2].time, "3 failed", False)]
+    assert last_rest(events) == events[2].time
     told = [why_it_rests(events[:2]), why_it_rests(events), why_it_rests([*events, event("4", "sprint_continued")])]
     assert told == ["", "3 failed", ""]
     histories = fold(record(), [event("SP-001/A:story_started", "story_started")])

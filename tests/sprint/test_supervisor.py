@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.app.commands import given_event
 from orchestrator.core.command import Order, Verb
 from orchestrator.core.finding import major
-from orchestrator.core.history import StoryHistory, failed_in_a_row, fold, rests
+from orchestrator.core.history import StoryHistory, failed_in_a_row, fold, last_rest
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus
 from orchestrator.core.story import CellUpdate, Priority, Story
 from orchestrator.files.process import SystemClock
@@ -155,9 +155,7 @@ class Play:
             stays=self.stays,
             spent=self.spent,
             stop_after_failures=stop_after,
-            failed=failed_in_a_row(
-                self.histories(), max((rest.since for rest in rests(self.sink.events)), default=None)
-            ),
+            failed=failed_in_a_row(self.histories(), last_rest(self.sink.events)),
         )
 
     def histories(self) -> dict[str, StoryHistory]:
