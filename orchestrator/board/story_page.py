@@ -15,7 +15,7 @@ from orchestrator.board.orders import list_story_orders
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding
-from orchestrator.core.sprint import CaseOutcome, JudgedCase, StoryStatus, TaskStatus
+from orchestrator.core.sprint import CaseOutcome, StoryStatus, TaskStatus
 from orchestrator.records.sprint_reader import Reader, SprintView, find_history
 from orchestrator.records.views import begun_by, plan_json, story_json
 from orchestrator.reports.path import Mark, PathStep, of_story, span
@@ -240,7 +240,7 @@ class StoryPage:
 
 def _fold_cases(cases: Sequence[CaseOutcome]) -> list[dict[str, Any]]:
     """Returns tests by name and result; those of one function with different parameters are counted."""
-    found = Counter((case.name, case.result, case.shown_by if isinstance(case, JudgedCase) else "") for case in cases)
+    found = Counter((case.name, case.result, case.shown_by) for case in cases)
     return [
         {"name": name, "result": result, "shown_by": shown_by, "count": count}
         for (name, result, shown_by), count in found.items()

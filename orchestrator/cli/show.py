@@ -16,7 +16,7 @@ from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import Finding
 from orchestrator.core.secrets import redact
-from orchestrator.core.sprint import JudgedCase, StoryStatus
+from orchestrator.core.sprint import CaseOutcome, JudgedCase, StoryStatus
 from orchestrator.core.value import printable, told_calls
 from orchestrator.reports.path import Mark, PathStep, of_data, span
 from orchestrator.sprint.plan_edit import write_data
@@ -179,11 +179,11 @@ def _test_lines(shown: dict[str, Any]) -> list[str]:
         lines.append(f"  {number}. {cut(row['criterion'])}")
         lines += _folded([JudgedCase.model_validate(case) for case in row["tests"]]) or ["      not covered"]
         named |= {case["name"] for case in row["tests"]}
-    others = [JudgedCase.model_validate(one) for one in shown["tests"]["cases"] if one["name"] not in named]
+    others = [CaseOutcome.model_validate(one) for one in shown["tests"]["cases"] if one["name"] not in named]
     return [*lines, *_folded(others)] if shown["tests"]["cases"] else []
 
 
-def _folded(cases: Sequence[JudgedCase]) -> list[str]:
+def _folded(cases: Sequence[CaseOutcome]) -> list[str]:
     rows = Counter((case.result, case.name, case.shown_by) for case in cases)
     return [
         f"      {result:<8} {name}{f' x{count}' if count > 1 else ''}{f' ({shown_by})' if shown_by else ''}"

@@ -196,6 +196,11 @@ class CaseOutcome(Value):
     result: str
     """passed | failed | error | skipped | missing."""
 
+    @property
+    def shown_by(self) -> str:
+        """How a passing test was seen to fail without what it tests; "" where none of that is known."""
+        return ""
+
 
 class JudgedCase(CaseOutcome):
     """One test of a criterion, with how it ended on other trees."""
@@ -207,7 +212,7 @@ class JudgedCase(CaseOutcome):
 
     @property
     def shown_by(self) -> str:
-        """How a passing test was seen to fail without what it tests; "" for one that does not pass."""
+        """See CaseOutcome; "" for one that does not pass."""
         if self.result != "passed":
             return ""
         if "failed" in {self.before, self.hollow}:

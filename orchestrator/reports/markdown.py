@@ -13,8 +13,8 @@ from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding, closing_notes
 from orchestrator.core.history import CONFLICT, StoryHistory
 from orchestrator.core.sprint import (
+    CaseOutcome,
     Healing,
-    JudgedCase,
     PromptUsed,
     SprintReport,
     StageTime,
@@ -242,14 +242,14 @@ def _criteria(story: StoryReport) -> str:
             rows.append((str(number), _cell(row.criterion), "—", "not covered", "—"))
         rows += [(str(number), *cells) for cells in _results(row.criterion, row.tests)]
     shown = {case.name for row in story.criteria for case in row.tests}
-    others = [JudgedCase(**case.model_dump()) for case in story.tests.cases if case.name not in shown]
+    others = [case for case in story.tests.cases if case.name not in shown]
     for criterion in dict.fromkeys(case.criterion for case in others):
         rows += [("—", *cells) for cells in _results(criterion, [c for c in others if c.criterion == criterion])]
     table = _table(("No", "Criterion", "Test", "Result", "Shown by"), rows)
     return f"### Acceptance criteria\n\n{table}" if rows else ""
 
 
-def _results(criterion: str, cases: Sequence[JudgedCase]) -> Iterator[tuple[str, str, str, str]]:
+def _results(criterion: str, cases: Sequence[CaseOutcome]) -> Iterator[tuple[str, str, str, str]]:
     """Yields a row per test and result, with what shows that the test can fail. Parametrized tests are counted."""
     rows = Counter((case.name, case.result, case.shown_by) for case in cases)
     for (name, result, shown_by), count in rows.items():

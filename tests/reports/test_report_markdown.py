@@ -57,6 +57,7 @@ TESTS = TestsOutcome(
         CaseOutcome(name="test_lend", criterion="A book | can be lent", result="passed"),
         CaseOutcome(name="test_lend", criterion="A book | can be lent", result="passed"),
         CaseOutcome(name="test_more", criterion="something else", result="failed"),
+        CaseOutcome(name="test_old", result="passed"),
     ),
 )
 EVENTS = [
@@ -116,6 +117,7 @@ EXPECTED = """\
 | 1 | A book \\| can be lent | `test_lend` | passed (2 times) | fails without what its functions do |
 | 2 | A book can come back | — | not covered | — |
 | — | something else | `test_more` | failed | — |
+| — |  | `test_old` | passed | — |
 
 ### Findings
 
