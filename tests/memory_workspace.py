@@ -251,7 +251,8 @@ class MemoryWorkspace:
         tree, conflicts = merged(base, ours, theirs)
         texts = {path for path in conflicts if path in ours and path in theirs}
         for path in texts:  # as git leaves a file in conflict
-            both = f"<<<<<<< {taken.id}\n{ours[path]}=======\n{theirs[path]}>>>>>>> {branch.head.id}\n"
+            began = f"||||||| 0123abc\n{base.get(path, '')}=======\n"
+            both = f"<<<<<<< {taken.id}\n{ours[path]}{began}{theirs[path]}>>>>>>> {branch.head.id}\n"
             tree = {**tree, path: both}
         name = _name(taken.id, branch.head.id)
         self._trees[name] = tree

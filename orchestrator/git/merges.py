@@ -34,7 +34,9 @@ async def merge_trees(mirror: Mirror, ours: str, theirs: str) -> Merged:
     """Merges two commits without moving a branch."""
     if mirror.made_between(ours, theirs) is not None:  # theirs was made on top of ours
         return Merged(tree=await commits.tree_of(mirror, theirs), stages={})
-    output = await mirror.git("merge-tree", "--write-tree", "-z", "--no-messages", ours, theirs, ok=(0, 1))
+    asked = ("merge-tree", "--write-tree", "-z", "--no-messages", ours, theirs)
+    # With what stood there when both began.
+    output = await mirror.git(*asked, ok=(0, 1), settings=("merge.conflictStyle=diff3",))
     tree, *records = (part for part in output.stdout.split(b"\0") if part)
     stages: dict[str, dict[int, tuple[int, str]]] = {}
     for record in records if output.code == 1 else ():

@@ -1,9 +1,7 @@
 """Both sides of a merge as prompt text: conflicts with the lines around them, each line once."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from orchestrator.core.delivery import Conflict, MergedStory
 from orchestrator.prompts.budget import ContextBlock, cap, cap_middle, fence, fit, language_of, tokens
@@ -15,9 +13,7 @@ _AROUND = 12
 """Lines shown before and behind a conflict, and around a line that a failure names."""
 WHOLE_TOKENS = 2_000
 """A longer file is shown in parts, where it can be changed in parts."""
-# Aligning two texts takes the product of their lines.
-_ALIGNED_LINES = 6_000
-_BEGINS, _MIDDLE, _ENDS, _BASE = "<<<<<<< ", "=======", ">>>>>>> ", "||||||| "
+_BEGINS, _ENDS = "<<<<<<< ", ">>>>>>> "
 
 
 def render_merged(stories: Sequence[MergedStory]) -> str:
@@ -39,7 +35,7 @@ def is_short(text: str) -> bool:
 def render_conflicts(
     conflicts: Sequence[Conflict], merged: Mapping[str, str], budget_tokens: int, *, parts: bool
 ) -> str:
-    """Returns each file's conflicts, with what stood there when both began.
+    """Returns each file's conflicts.
 
     Of a long file they stand here with the lines around them; a short one is shown whole elsewhere (`render_tree`), and
     so is every one without `parts`.
@@ -80,49 +76,30 @@ def _named(path: str, text: str, red: str) -> str:
     return f"{head}shown around what the failing tests name.\n\n{_excerpts(path, lines, spans)}"
 
 
-class _Region(NamedTuple):
-    """One conflict: lines of the merged text from its first marker to behind its last, and its first side's."""
-
-    start: int
-    end: int
-    theirs: tuple[str, ...]
-
-
-def _regions(lines: Sequence[str]) -> list[_Region]:
-    """Returns the conflicts that git has marked; a marker without its end is text."""
-    found, start, theirs, side = list[_Region](), -1, list[str](), ""
+def _regions(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Returns the conflicts that git has marked, each from its first marker to behind its last; a marker without its
+    end is text."""
+    found, start = list[tuple[int, int]](), -1
     for at, line in enumerate(lines):
         if line.startswith(_BEGINS):
-            start, theirs, side = at, [], "theirs"
+            start = at
         elif start >= 0 and line.startswith(_ENDS):
-            found.append(_Region(start, at + 1, tuple(theirs)))
+            found.append((start, at + 1))
             start = -1
-        elif line.rstrip("\r") == _MIDDLE or line.startswith(_BASE):
-            side = ""
-        elif side == "theirs":
-            theirs.append(line)
     return found
 
 
-def _conflict(conflict: Conflict, merged: str, parts_of_it: bool) -> str:
+def _conflict(conflict: Conflict, merged: str, parts: bool) -> str:
     lines = merged.split("\n")
     regions = _regions(lines)
-    name = show_path(conflict.path)
-    head = f"#### {name}\n\n"
+    head = f"#### {show_path(conflict.path)}\n\n"
     if not regions:
         return head + _differences(conflict)
-    if conflict.base is None:
-        head += "It was added by both.\n\n"
-    parts = list[str]()
-    if parts_of_it and not is_short(merged):
-        spans = _spans([(one.start, one.end) for one in regions], len(lines))
-        parts.append(f"Of {len(lines)} lines these are shown:\n\n{_excerpts(conflict.path, lines, spans)}")
-    before = list(_before(conflict.base, lines, regions)) if conflict.base is not None else []
-    for number, text in enumerate(before, start=1):
-        which = f" in conflict {number} of {len(before)}" if len(before) > 1 else ""
-        told = fence(text, language_of(conflict.path)) if text.strip() else "Nothing."
-        parts.append(f"Where both began there stood{which}:\n\n{told}")
-    return head + "\n\n".join(parts or ["It is shown whole above."])
+    head += "" if conflict.base is not None else "It was added by both.\n\n"
+    if not parts or is_short(merged):
+        return f"{head}It is shown whole above."
+    excerpts = _excerpts(conflict.path, lines, _spans(regions, len(lines)))
+    return f"{head}Of {len(lines)} lines these are shown:\n\n{excerpts}"
 
 
 def _differences(conflict: Conflict) -> str:
@@ -148,44 +125,3 @@ def _excerpts(path: str, lines: Sequence[str], spans: Sequence[tuple[int, int]])
         f"Lines {first + 1}-{last}:\n\n{fence(chr(10).join(lines[first:last]), language_of(path))}"
         for first, last in spans
     )
-
-
-def _before(base: str, lines: Sequence[str], regions: Sequence[_Region]) -> Iterator[str]:
-    """Yields what stood in each conflict's place where both began, as far as the texts can be aligned."""
-    began = base.split("\n")
-    side, places, at = list[str](), list[tuple[int, int]](), 0
-    for one in regions:
-        side += lines[at : one.start]
-        places.append((len(side), len(side) + len(one.theirs)))
-        side += one.theirs
-        at = one.end
-    side += lines[at:]
-    if max(len(began), len(side)) > _ALIGNED_LINES:
-        return
-    matched = SequenceMatcher(None, began, side, autojunk=False).get_opcodes()
-    for first, last in places:
-        yield "\n".join(began[_start(matched, first) : _end(matched, last, len(began))])
-
-
-_Codes = Sequence[tuple[str, int, int, int, int]]
-"""How one text becomes another: what is done with which lines of the first and of the second."""
-
-
-def _start(matched: _Codes, place: int) -> int:
-    """Returns the line of the first text with which begins what stands at `place` of the second."""
-    for tag, first, last, start, end in matched:
-        if start < place <= end:
-            if tag == "equal":
-                return first + place - start
-            return last if place == end else first
-    return 0
-
-
-def _end(matched: _Codes, place: int, count: int) -> int:
-    """Returns the line of the first text, of `count`, before which ends what ends at `place` of the second."""
-    for tag, first, last, start, end in matched:
-        if start <= place < end:
-            if tag == "equal":
-                return first + place - start
-            return first if place == start else last
-    return count

@@ -29,6 +29,7 @@ from orchestrator.story.project_scan import around_of, read_users, scan_tree
 _CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 LABELS = ("merged meanwhile", "your story")
 """Labels at git's conflict markers, in place of two commits."""
+_BEGAN = re.compile(r"^\|{7} [0-9a-f]{7,64}$", re.MULTILINE)
 
 
 def joined_tests(stage: Stage, sides: Sides) -> dict[str, str]:
@@ -163,7 +164,7 @@ class Resolution:
     def _labelled(self, text: str) -> str:
         for sign, commit, label in zip("<>", (self._sides.onto, self._sides.head), LABELS, strict=True):
             text = text.replace(f"{sign * 7} {commit}", f"{sign * 7} {label}")
-        return text
+        return _BEGAN.sub("||||||| where both began", text)
 
     async def _brief(
         self,

@@ -1,5 +1,6 @@
 """A story that takes in what was merged before it: what every `Workspace` must do, and what git alone can show."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -33,8 +34,11 @@ async def test_both_sides_of_a_conflict_are_told(workspace: Workspace) -> None:
     assert (sides.result_diff, sides.story_diff) == ("", "")
     (merged,) = sides.merged
     assert (merged.story, merged.subjects[-1]) == ("US-1", "Merge US-1: One")
-    marked = f"<<<<<<< {onto}\nx = 'one'\n=======\nx = 'two'\n>>>>>>> {sides.head}\n"
-    assert await workspace.read_at(sides.tree, [APP, "US-1.txt", "none"]) == {APP: marked, "US-1.txt": "US-1"}
+    texts = await workspace.read_at(sides.tree, [APP, "US-1.txt", "none"])
+    marked = f"<<<<<<< {onto}\nx = 'one'\n||||||| \nx = 1\n=======\nx = 'two'\n>>>>>>> {sides.head}\n"
+    assert {path: re.sub(r"(\|{7} )[0-9a-f]+", r"\1", text) for path, text in texts.items()} == {
+        APP: marked, "US-1.txt": "US-1",
+    }  # fmt: skip
     assert await workspace.files_at(sides.tree) == ("README.md", "US-1.txt", "US-2.txt", APP)
     assert await workspace.files_at(onto) == ("README.md", "US-1.txt", APP)
 

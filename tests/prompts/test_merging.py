@@ -1,7 +1,5 @@
 """Both sides of a merge as prompt text."""
 
-import pytest
-
 from orchestrator.core.delivery import Conflict, MergedStory
 from orchestrator.prompts.merging import WHOLE_TOKENS, render_conflicts, render_merged, render_tree
 
@@ -13,12 +11,12 @@ def test_stories_are_told_by_the_subjects_of_their_commits() -> None:
     assert told.splitlines()[1].startswith("- others: 8 earlier; Commit 8; ")
 
 
-def both(theirs: str, mine: str) -> str:
-    return f"<<<<<<< merged meanwhile\n{theirs}=======\n{mine}>>>>>>> your story\n"
+def both(theirs: str, base: str, mine: str) -> str:
+    return f"<<<<<<< merged meanwhile\n{theirs}||||||| where both began\n{base}=======\n{mine}>>>>>>> your story\n"
 
 
 SHORT = Conflict(path="a.py", base="x = 0\ny = 0\n", result="x = 1\ny = 0\n", story="x = 2\ny = 0\n")
-SHORT_MERGED = {"a.py": both("x = 1\n", "x = 2\n") + "y = 0\n", "b.py": "z = 3\n"}
+SHORT_MERGED = {"a.py": both("x = 1\n", "x = 0\n", "x = 2\n") + "y = 0\n", "b.py": "z = 3\n"}
 LINES = [f"line_{number} = {number}\n" for number in range(1600)]
 
 
@@ -37,19 +35,18 @@ LONG = Conflict(
 )
 LONG_MERGED = long_file(
     (3, "new = 3\n"),
-    (800, both("theirs()\n", "mine()\n")),
-    (1200, both("added = 'theirs'\n", "added = 'mine'\n")),
+    (800, both("theirs()\n", "old()\n", "mine()\n")),
+    (1200, both("added = 'theirs'\n", "", "added = 'mine'\n")),
     (1500, ""),
 )
 
 
-def test_a_short_file_is_shown_whole_once_and_with_what_stood_in_the_conflict() -> None:
+def test_a_short_file_is_shown_whole_once() -> None:
     tree = render_tree(SHORT_MERGED, [SHORT], "", 2000, parts=True)
     told = render_conflicts([SHORT], SHORT_MERGED, 2000, parts=True)
     assert tree.index("### a.py") < tree.index("### b.py")
     assert "<<<<<<< merged meanwhile\nx = 1\n" in tree
-    assert "Where both began there stood:\n\n```py\nx = 0\n```" in told
-    assert "y = 0" not in told
+    assert told == "#### a.py\n\nIt is shown whole above."
 
 
 def test_of_a_long_file_only_the_conflicts_and_the_lines_around_them_are_shown_once() -> None:
@@ -57,10 +54,8 @@ def test_of_a_long_file_only_the_conflicts_and_the_lines_around_them_are_shown_o
     assert render_tree(merged, [LONG], "", 24_000, parts=True) == ""
     told = render_conflicts([LONG], merged, 24_000, parts=True)
     assert len(told) < 2_500, "four times the file were 100,000 characters"
-    assert told.count("<<<<<<< merged meanwhile\ntheirs()\n=======\nmine()\n>>>>>>> your story") == 1
-    assert "in conflict 1 of 2:\n\n```py\nold()\n```" in told
-    assert "in conflict 2 of 2:\n\nNothing." in told
-    assert "Lines 789-817:" in told
+    assert told.count(both("theirs()\n", "old()\n", "mine()\n")) == 1
+    assert "Lines 789-819:" in told
     assert "line_795 = 795" in told
     assert "line_700 = 700" not in told
 
@@ -73,7 +68,7 @@ def test_an_answer_that_changes_no_part_of_a_file_gets_it_whole() -> None:
 
 def test_a_file_that_both_added_has_nothing_that_stood_there() -> None:
     added = Conflict(path="new.py", base=None, result="a = 1\n", story="a = 2\n")
-    told = render_conflicts([added], {"new.py": both("a = 1\n", "a = 2\n")}, 2000, parts=True)
+    told = render_conflicts([added], {"new.py": both("a = 1\n", "", "a = 2\n")}, 2000, parts=True)
     assert told == "#### new.py\n\nIt was added by both.\n\nIt is shown whole above."
 
 
@@ -84,17 +79,6 @@ def test_of_a_long_file_that_is_not_in_conflict_the_places_of_the_failure_are_sh
     assert "line_899 = 899" in told
     assert "line_4 = 4\n" not in told
     assert "not shown: what each side changed" in render_tree({"long.py": long_file()}, [], "", 24_000, parts=True)
-
-
-@pytest.mark.parametrize(
-    ("base", "theirs", "mine", "stood"),
-    [("a\nb\nc\n", "", "B\n", "b"), ("a\nc\n", "x\n", "y\n", "Nothing."), ("b\nc\n", "B1\n", "B2\n", "b")],
-)
-def test_what_stood_in_a_conflict_is_found(base: str, theirs: str, mine: str, stood: str) -> None:
-    head = "a\n" if base.startswith("a") else ""
-    one = Conflict(path="t", base=base, result=f"{head}{theirs}c\n", story=f"{head}{mine}c\n")
-    told = render_conflicts([one], {"t": f"{head}{both(theirs, mine)}c\n"}, 2000, parts=True)
-    assert told.endswith(f"there stood:\n\n{stood if stood == 'Nothing.' else f'```{chr(10)}{stood}{chr(10)}```'}")
 
 
 def test_what_git_merges_as_a_whole_is_shown_from_both_sides() -> None:

@@ -101,8 +101,8 @@ async def test_what_the_developer_is_told(tmp_path: Path) -> None:
     await stand.ends()
     (prompt,) = stand.merges
     assert "- US-1: Merge US-1: A value" in prompt
-    assert "<<<<<<< merged meanwhile\n" + ONE + "=======\n" + TWO + ">>>>>>> your story\n" in prompt
-    assert f"#### shared.py\n\nWhere both began there stood:\n\n```py\n{ZERO}```" in prompt
+    began = f"||||||| where both began\n{ZERO}"
+    assert f"<<<<<<< merged meanwhile\n{ONE}{began}=======\n{TWO}>>>>>>> your story\n" in prompt
     assert "from shared import two" in prompt, "the story's other files"
     assert "tests/test_us_1.py" in prompt, "the tree as it is with both"
     assert "## Why the merged tree was turned down" not in prompt
