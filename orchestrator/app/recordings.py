@@ -33,7 +33,6 @@ from orchestrator.storage.recordings import (
     BASE,
     CONFIG,
     PLANS,
-    PROMPTS,
     README,
     RECORDING,
     TEAM,
@@ -66,8 +65,6 @@ class Call:
     """One ended call of a sprint."""
 
     entry: ScriptEntry
-    prompt: str
-    """The whole prompt; "" where it is not on this machine."""
     beyond: bool = False
     """Whether a script had no entry for it."""
 
@@ -133,17 +130,11 @@ async def read_recorded(environment: Environment, sprint: str, secrets: Sequence
         base=record.base,
         tree=await tree_id(mirror, result) if await asyncio.to_thread(mirror.exists) else "",
         report=view.report,
-        checks={story: _codes(history.events) for story, history in view.histories.items()},
         answers={story: answers for story, one in view.histories.items() if (answers := _answers(one.events))},
     )
     plain = redacted(recording.model_dump(mode="json"), secrets)
     calls = await asyncio.to_thread(lambda: tuple(_calls(record, state, secrets)))
     return Recorded(recording=Recording.model_validate(plain), calls=calls)
-
-
-def _codes(events: Sequence[Event]) -> dict[str, int]:
-    found = Counter(finding["code"] for event in events for finding in event.data.get("findings") or ())
-    return dict(sorted(found.items()))
 
 
 def _answers(events: Sequence[Event]) -> tuple[GateAnswer, ...]:
@@ -163,9 +154,8 @@ def _calls(record: SprintRecord, state: StateFolder, secrets: Sequence[str]) -> 
                 if one.failure is None or not concerns_all(one.failure.kind):
                     turns[one.key] += 1
                     entry = _entry(one, turns[one.key], secrets)
-                    prompt = redact(journal.prompt(record.sprint, name, one.step), secrets)
                     beyond = one.failure.code == MISSING if one.failure else not (one.reply and one.reply.paid)
-                    yield Call(entry=entry, prompt=prompt, beyond=beyond)
+                    yield Call(entry=entry, beyond=beyond)
 
 
 def _entry(one: JournalEntry, turn: int, secrets: Sequence[str]) -> ScriptEntry:
@@ -192,15 +182,13 @@ def _entry(one: JournalEntry, turn: int, secrets: Sequence[str]) -> ScriptEntry:
 
 
 def _texts(kept: Recorded) -> Iterator[tuple[str, bytes]]:
-    """Yields the script, each prompt under its hash, and what the folder is."""
+    """Yields the script, and what the folder is."""
     lines = [
         call.entry.model_dump(mode="json", exclude_defaults=True)
         for call in kept.calls
         if not (call.beyond and call.entry.error)
     ]
     yield TEAM, "".join(f"{json.dumps(line)}\n" for line in lines).encode()
-    for name, text in {call.entry.prompt_hash: call.prompt for call in kept.calls if call.prompt}.items():
-        yield f"{PROMPTS}/{name}.md", text.encode("utf-8", "surrogatepass")
     yield README, _readme(kept).encode()
 
 
@@ -219,8 +207,8 @@ Written by version {recording.version} of the orchestrator.
     orchestrator replay .          # runs it again without a model; exit code 1 when a story ends otherwise
     orchestrator run {BACKLOG} --config {CONFIG} --repo app --replay .{forced}
 
-`{TEAM}` holds the answers, a script of the scripted team; `{PROMPTS}/` what was asked, by hash; `{BACKLOG}`,
-`{CONFIG}` and, unless the sprint began from nothing, `{BASE}` (`git clone {BASE} app`) what it began with;
+`{TEAM}` holds the answers, a script of the scripted team; `{BACKLOG}`, `{CONFIG}`
+and, unless the sprint began from nothing, `{BASE}` (`git clone {BASE} app`) what it began with;
 `{RECORDING}` what came of it.
 """
 

@@ -34,7 +34,6 @@ ProviderOption = Annotated[
     str | None,
     typer.Option(metavar="NAME", help=f"What `run --provider` named, if it did: {', '.join(get_args(ProviderName))}."),
 ]
-DiffOption = Annotated[bool, typer.Option("--diff", help="Print how prompts differ.")]
 
 
 @command(app, "replay", "url")
@@ -43,7 +42,6 @@ def replay_command(
     what: WhatArgument,
     save: SaveOption = None,
     provider: ProviderOption = None,
-    diff: DiffOption = False,
 ) -> int:
     """Run a recorded sprint again without a model and show what changed; exit 1 if a story ends otherwise.
 
@@ -59,7 +57,7 @@ def replay_command(
             fail(f"{what} is a recording already; copy the folder")
         if provider is not None:
             fail(f"{what} is a recording, which knows who answered; --provider is for a sprint")
-        return _replay(context, Path(what), *_loaded(context, Path(what)), diff=diff)
+        return _replay(context, Path(what), *_loaded(context, Path(what)))
     if save is not None:
         _save(context, save, what, provider)
         if context.as_json:
@@ -70,7 +68,7 @@ def replay_command(
     with tempfile.TemporaryDirectory(prefix="orchestrator-recording-") as folder:
         recording = Path(folder) / "recording"
         _save(context, recording, what, provider, whole_base=True)
-        return _replay(context, recording, context.settings, context.environment, diff=diff)
+        return _replay(context, recording, context.settings, context.environment)
 
 
 def _save(context: Context, folder: Path, sprint: str, provider: str | None, *, whole_base: bool = False) -> None:
@@ -98,7 +96,7 @@ def _warn(text: str) -> None:
     say(f"warning: {text}")
 
 
-def _replay(context: Context, folder: Path, settings: Settings, environment: Environment, *, diff: bool) -> int:
+def _replay(context: Context, folder: Path, settings: Settings, environment: Environment) -> int:
     from orchestrator.app.replay import replay
 
     def listen(event: Event) -> None:
@@ -111,33 +109,26 @@ def _replay(context: Context, folder: Path, settings: Settings, environment: Env
     if context.as_json:
         print_json({**done.model_dump(mode="json"), "as_recorded": done.as_recorded})
     else:
-        for line in _lines(done, diff=diff):
+        for line in _lines(done):
             print(safe(line))
     return Exit.GOOD if done.as_recorded else Exit.NOT_DONE
 
 
-def _lines(done: "Replay", *, diff: bool) -> Iterator[str]:
+def _lines(done: "Replay") -> Iterator[str]:
     yield f"Sprint {done.sprint}, recorded with version {done.recorded_by}, replayed with {done.replayed_by}"
     for story in done.stories:
-        yield from _story_lines(story, diff=diff)
+        yield from _story_lines(story)
     ended = sum(story.before is story.after and not story.beyond for story in done.stories)
     yield f"{ended} of {counted(len(done.stories), 'story', 'stories')} as recorded, {_tree(done)}"
-    yield _spent(done)
     if done.paused:
         yield f"Paused: {done.paused}"
-
-
-def _spent(done: "Replay | StoryChange") -> str:
-    if done.spent_before == done.spent_after:
-        return str(done.spent_before)
-    return f"{done.spent_before} → about {done.spent_after}"
 
 
 def _tree(done: "Replay") -> str:
     return "the same files in the result" if done.same_tree else "other files in the result"
 
 
-def _story_lines(story: "StoryChange", *, diff: bool) -> Iterator[str]:
+def _story_lines(story: "StoryChange") -> Iterator[str]:
     now = status_word(story.after)
     ends = f"{now}, as recorded" if story.before is story.after else f"{status_word(story.before)} → {now}"
     yield f"  {story.id:<12} {ends}"
@@ -146,15 +137,3 @@ def _story_lines(story: "StoryChange", *, diff: bool) -> Iterator[str]:
         yield f"      goes on beyond the recording: it has no answer for {calls}"
     if story.omitted:
         yield f"      not asked any more: {listed([str(call) for call in story.omitted], LISTED)}"
-    for code, (were, are) in story.checks.items():
-        yield f"      check {code}: {were} → {are}"
-    if story.tests[0] != story.tests[1]:
-        yield f"      tests passed: {story.tests[0]} → {story.tests[1]}"
-    if story.prompts:
-        told = [f"{one.call}{' (its file changed)' if one.file_changed else ''}" for one in story.prompts]
-        yield f"      {counted(len(told), 'prompt')} other than recorded: {listed(told, LISTED)}"
-    if story.spent_before != story.spent_after:
-        yield f"      {_spent(story)}"
-    for one in story.prompts if diff else ():
-        yield f"--- {one.call}"
-        yield from one.diff.splitlines() or ["(one of the two is not kept)"]

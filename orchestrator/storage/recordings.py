@@ -1,4 +1,4 @@
-"""Recordings: a sprint's backlog, base, prompts, replies and outcome in one folder, from which it can be run again."""
+"""Recordings: a sprint's backlog, base, replies and outcome in one folder, from which it can be run again."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from orchestrator.core.value import Value
 TEAM = "team.jsonl"
 """The replies, as a script of the scripted team."""
 BACKLOG, CONFIG, BASE, VISION = "backlog.json", "config.yaml", "base.bundle", "vision.md"
-WIREFRAMES, PLANS, PROMPTS = "wireframes", "plans", "prompts"
+WIREFRAMES, PLANS = "wireframes", "plans"
 RECORDING, README = "recording.json", "README.md"
 
 
@@ -34,8 +34,6 @@ class Recording(Value):
     tree: str = ""
     """Id of the result's tree; "" when the sprint had no result."""
     report: SprintReport
-    checks: dict[str, dict[str, int]] = Field(default_factory=dict)
-    """Story → code of a finding → how often it decided something."""
     answers: dict[str, tuple[GateAnswer, ...]] = Field(default_factory=dict)
     """Story → what people answered."""
 

