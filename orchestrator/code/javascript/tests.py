@@ -10,7 +10,6 @@ from orchestrator.code.javascript.tree import FUNCTIONS, arguments, everything, 
 
 JOIN = " > "
 """Stands between the titles of nested tests in a test's whole name."""
-ASSERT_MODULES = frozenset({"assert", "assert/strict", "node:assert", "node:assert/strict"})
 _TESTS, _SUITES = frozenset({"test", "it", "specify"}), frozenset({"describe", "suite", "context"})
 _VARIANTS = frozenset({"skip", "todo", "only"})
 _MODES = frozenset({"concurrent", "sequential", "serial"})
