@@ -3,6 +3,7 @@
 import json
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -270,7 +271,9 @@ def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str
     names code of the project, as behind a server's answer 500, the stacks that were printed are.
     """
     failing = report.failures
-    passed = [case.name for case in report.cases if case.result is CaseResult.PASSED]
+    # The rows of a table have one name.
+    counts = Counter(case.name for case in report.cases if case.result is CaseResult.PASSED)
+    passed = [f"{name} ({count} times)" if count > 1 else name for name, count in counts.items()]
     blocks = [ContextBlock(name="summary", text=_summary(report), weight=4), *map(_failing, failing)]
     if passed:
         blocks.append(ContextBlock(name="passed tests", text=f"Passed: {_some(passed)}", weight=1))

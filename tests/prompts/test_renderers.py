@@ -149,6 +149,8 @@ def test_a_report_tells_failures_first_and_output_only_when_it_helps() -> None:
     assert text.startswith("1 passed, 1 failed, 0 skipped.")
     assert text.index("### t::test_bad (failed)\n\n````text\nassert 1 == 2\n```\n````") < text.index("Passed: test_ok")
     assert "noise" not in text
+    rows = TestReport(cases=(*CASES, CASES[0].model_copy(update={"id": "t::test_ok[2]"})))
+    assert render_report(rows, 1000).endswith("Passed: test_ok (2 times)")
     printed = "collected 2 items\n\nt.py::test_ok PASSED   [ 50%]\nt.py::test_bad FAILED  [100%]\n"
     text = render_report(TestReport(problem=RunProblem.TIMEOUT, cases=CASES[:1], output=printed), 1000)
     assert "test_bad FAILED" in text
