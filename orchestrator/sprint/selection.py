@@ -7,7 +7,7 @@ from orchestrator.checks.backlog import all_problems, named, nearest, place_of, 
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, blocking, major, minor
 from orchestrator.core.story import BacklogContent, Story, closers, done_rows, effective_needs, id_problem
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, listed
 
 # Nine digits: a longer number is a name, not a count.
 _NUMBERED_SPRINT = re.compile(r"SP-(\d{1,9})", re.IGNORECASE)
@@ -55,7 +55,7 @@ def select(
     if stories:
         chosen = _narrowed(content.stories, chosen, stories, closer_of, asked)
     if not chosen:
-        raise BacklogError(_why_empty(content, eligible, asked))
+        raise BacklogError(_why_empty(content, asked))
     if blocking(outside := outside_dependencies(content, chosen, strict=strict)):
         raise refusal(content.source, outside)
     selected, done = frozenset(story.id for story in chosen), done_rows(content.stories)
@@ -109,17 +109,11 @@ def _narrowed(
     closer_of: Mapping[str, str],
     sprint: str | None,
 ) -> list[Story]:
-    names = {name.strip() for name in wanted if name.strip()}
+    names = dict.fromkeys(name.strip() for name in wanted if name.strip())
+    by_id, selectable = {story.id: story for story in rows}, {story.id for story in chosen}
     if not names:
         raise BacklogError("--stories names no story")
-    by_id = {story.id: story for story in rows}
-    selectable = {story.id for story in chosen}
-    refused = [
-        _why_not(name, by_id, closer_of, sprint)
-        for name in dict.fromkeys(name.strip() for name in wanted if name.strip())
-        if name not in selectable
-    ]
-    if refused:
+    if refused := [_why_not(name, by_id, closer_of, sprint) for name in names if name not in selectable]:
         raise BacklogError("; ".join(refused))
     return [story for story in chosen if story.id in names]
 
@@ -133,31 +127,17 @@ def _why_not(name: str, by_id: dict[str, Story], closer_of: Mapping[str, str], s
         return f"{named(story)} is done with {closer_of[name]}, which closes it; take that one"
     if story.completed:
         return f"{named(story)} is completed already; `reset {name}` makes it run again"
-    theirs = story.sprint_id.strip()
-    if not theirs:
-        return f"{named(story)} belongs to no sprint, but other rows carry {sprint}; write {sprint} into its Sprint_ID"
-    return f"{named(story)} belongs to sprint {theirs}; name it with --sprint {theirs}"
+    if theirs := story.sprint_id.strip():
+        return f"{named(story)} belongs to sprint {theirs}; name it with --sprint {theirs}"
+    return f"{named(story)} belongs to no sprint, but other rows carry {sprint}; write {sprint} into its Sprint_ID"
 
 
-def _why_empty(content: BacklogContent, eligible: Sequence[Story], sprint: str | None) -> str:
-    nothing = f"nothing to run in {content.source}"
-    if done_rows(content.stories).issuperset(story.id for story in content.stories):
-        return f"{nothing}: every row is completed; `reset` a story to run it again, --sprint ID prints a report again"
-    if eligible:
-        or_closed = "" if all(story.completed for story in eligible) else " or closed with another story"
-        group = f"of sprint {sprint}" if eligible[0].sprint_id.strip() else "without a Sprint_ID"
-        return f"{nothing}: every row {group} is completed{or_closed}; {_other_sprints(content.stories)}"
-    wanted = f"no row carries {sprint} or has an empty Sprint_ID" if sprint else "every row belongs to a sprint"
-    return f"{nothing}: {wanted}; {_other_sprints(content.stories)}"
-
-
-def _other_sprints(stories: Sequence[Story]) -> str:
-    open_sprints = list(dict.fromkeys(s.sprint_id.strip() for s in stories if s.sprint_id.strip() and not s.completed))
-    if not open_sprints:
-        return "`reset` a story to run it again"
-    shown = ", ".join(open_sprints[:5]) + (" …" if len(open_sprints) > 5 else "")
-    first = open_sprints[0]
-    return f"open rows belong to {shown}: resume with --sprint {first}, or `reset STORY` to run one of them again"
+def _why_empty(content: BacklogContent, sprint: str | None) -> str:
+    of = f"carries {sprint}" if sprint else "has no Sprint_ID"
+    others = dict.fromkeys(story.sprint_id.strip() for story in content.stories if not story.completed)
+    names = listed([name for name in others if name], 5)
+    more = f"open rows belong to {names}: resume one with --sprint, or `reset STORY`" if names else "`reset` one"
+    return f"nothing to run in {content.source}: no row that {of} is open; {more} to run it again"
 
 
 def _foundation(stories: Sequence[Story]) -> str | None:

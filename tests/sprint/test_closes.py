@@ -47,7 +47,7 @@ def test_rows_of_a_closer_that_a_person_completed_count_as_done_and_are_nobodys_
     assert (chosen.story_ids, chosen.done_ids) == (("US-2", "STYLE"), ("US-1", "WF-1", "WF-2"))
     assert (chosen.needs, chosen.closes, chosen.warnings) == ({"US-2": (), "STYLE": ()}, {}, ())
     finished = BacklogContent(source="b.csv", stories=tuple(rows[:3]))
-    with pytest.raises(BacklogError, match="every row is completed"):
+    with pytest.raises(BacklogError, match="no row that has no Sprint_ID is open"):
         select(finished, sprint=None, stories=(), taken_sprints=(), strict=False)
 
 
