@@ -3,8 +3,6 @@
 import asyncio
 import json
 import shlex
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,36 +21,25 @@ def init_command(
 ) -> int:
     """Write a commented config.yaml, an example backlog.csv and a scripted team that builds it.
 
-    In a repository, configuration and backlog are proposed from its files.
-
-    Nothing is overwritten. Setup commands found in the repository are used only if you agree, otherwise commented out.
+    In a repository the backlog has no rows: add your stories, and name a model in config.yaml. Nothing is overwritten.
 
     Example: orchestrator init my-project
     """
-    # Imported here: --help needs no parser of other people's sources.
+    # Imported here: --help needs none of it.
     from orchestrator.app.init import start
 
-    # A question needs a person at both ends of it.
-    asked = None if context.as_json or not sys.stdin.isatty() else _take
-    started = asyncio.run(start(folder, process_variables(), asked))
+    written = asyncio.run(start(folder, process_variables()))
     move = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
     next_command = f"{move}{find_own_command()} run backlog.csv --dry-run"
     if context.as_json:
-        written = [str(path) for path in started.written]
-        found, keys = list(started.found), started.keys
-        print_json({"written": written, "files": started.files, "found": found, "keys": keys, "next": next_command})
+        print_json({"written": [str(path) for path in written], "next": next_command})
         return Exit.GOOD
-    if started.files:
-        print(f"read {started.files} files{': ' if started.found else ''}{', '.join(started.found)}")
-    for path in started.written:
+    for path in written:
         print(f"wrote {path}")
-    if started.files:
-        print("the backlog has one row, the foundation: correct it and add your stories")
-        print("before you run it, name a model in config.yaml (provider)")
-    else:
+    if any(path.name == "team.jsonl" for path in written):
         print("the example runs without a model: its team is scripted (team.jsonl)")
-    for provider, variable in started.keys.items():
-        print(f"{variable} is set: a real model needs only the lines `name: {provider}` and `model:` in config.yaml")
+    else:
+        print("add your stories to backlog.csv, and name a model in config.yaml (provider)")
     print(f"next: {next_command}")
     return Exit.GOOD
 
@@ -80,8 +67,3 @@ def trust_command(
         print(safe(f"  {name}: {json.dumps(value, ensure_ascii=False)}"))
     print(f"{file} is trusted with the settings above, until it changes")
     return Exit.GOOD
-
-
-def _take(commands: Sequence[str]) -> bool:
-    print("the repository's files set it up with:", *(f"  {command}" for command in commands), sep="\n")
-    return typer.confirm("Run these once per base commit, confined (environment.setup)?", default=False)

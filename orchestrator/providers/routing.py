@@ -281,18 +281,6 @@ def _structured(settings: Settings, persona: str) -> WireStructured:
     return own or settings.wire.structured
 
 
-def keys_there(variables: Mapping[str, str]) -> dict[str, str]:
-    """Provider → the variable that holds a key for it, of those that are set; never what is in one.
-
-    Of providers that share a variable the first is named.
-    """
-    keys: dict[str, str] = {}
-    for name, one in VENDORS.items():
-        if variables.get(one.key, "").strip():
-            keys.setdefault(one.key, name)
-    return {name: key for key, name in keys.items()}
-
-
 def key_problem(seat: Seat, environment: Environment) -> str:
     """Returns why a seat of a real model cannot be taken: no model, no key, no usable address; "" when it can."""
     try:

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.core.calls.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
 from orchestrator.files.process import SystemClock
-from orchestrator.providers.routing import RoutedProvider, keys_there, open_providers
+from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.providers.seats import all_seats, formats_of, policies_of, seats_of
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
@@ -124,10 +124,6 @@ def test_a_persona_has_iterations_of_its_own_where_it_has_a_loop(tmp_path: Path)
             policies_of(settings)
     with pytest.raises(ConfigError, match=r"personas.mike.max_iterations.*greater than or equal to 1"):
         load(None, ["personas.mike.max_iterations=0"], plain_environment(), tmp_path)
-
-
-def test_of_providers_that_share_a_key_the_first_is_named() -> None:
-    assert keys_there({**KEYS, "AWS_REGION": "r"}) == {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 
 
 async def test_a_reviewer_whom_the_settings_have_lost_is_named(tmp_path: Path) -> None:
