@@ -51,7 +51,6 @@ _JUDGED = {
     "older_tests_granted": "amendment",
 }
 """Events that name no persona → how the purpose begins of the call that they are about."""
-_GOOD_PLANS = frozenset({Verdict.VALID, Verdict.APPROVED})
 _BEFORE = frozenset({"secret_masked"})
 """Events that tell of the request behind them."""
 
@@ -244,7 +243,7 @@ def _read_verdict(event: Event) -> tuple[str, str] | None:
     if event.name != "plan_judged":
         return _VERDICTS.get(event.name)
     route = verdict_of(event)
-    return None if route in _GOOD_PLANS else ("again" if route == Verdict.REVISE else "bad", route.replace("_", " "))
+    return None if route == Verdict.VALID else ("again" if route == Verdict.REVISE else "bad", route.replace("_", " "))
 
 
 def _tell(event: Event) -> dict[str, Any]:

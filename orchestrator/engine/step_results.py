@@ -42,8 +42,7 @@ def unpack(packed: dict[str, Any]) -> OrchestratorError:
     """Returns the error that `pack` was given, as the same class."""
     cls = _CLASSES.get(packed["class"], OrchestratorError)
     findings = [Finding.model_validate(finding) for finding in packed["findings"]]
-    # An older record may lack some.
-    details = {name: packed[name] for name in _details(cls) if name in packed}
+    details = {name: packed[name] for name in _details(cls)}
     return cls(packed["message"], findings=findings, **details)
 
 
@@ -93,7 +92,7 @@ def restored(data: dict[str, Any]) -> dict[str, Any]:
     """Returns what `storable` was given."""
     if set(data) == {"escaped"}:
         text = data["escaped"]
-    elif set(data) == {"deflated"}:  # up to 0.1 also what is large
+    elif set(data) == {"deflated"}:
         text = zlib.decompress(base64.b64decode(data["deflated"]))
     else:
         return data

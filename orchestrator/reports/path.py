@@ -87,9 +87,7 @@ def _plan(event: Event) -> tuple[Mark, str]:
     size = f" with {counted(len(plan['tasks']), 'task')}" if plan else ""
     file = event.data.get("plan_file")
     whose = f"a person's plan ({file})" if file else f"plan{counted_attempt(event)}"
-    # Older logs call a valid plan approved, although nobody has approved it.
-    said = Verdict.VALID if verdict == Verdict.APPROVED else verdict
-    return _MARKS.get(verdict, Mark.BAD), f"{whose}{size}: {said}{issues(event)}"
+    return _MARKS.get(verdict, Mark.BAD), f"{whose}{size}: {verdict}{issues(event)}"
 
 
 def _gate_opened(event: Event) -> tuple[Mark, str]:

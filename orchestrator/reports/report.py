@@ -163,7 +163,7 @@ HEALINGS = frozenset(
 )
 """Events about something that was not right and what was done about it; a plan to be revised and a change that is not
 approved are such, too."""
-_GOOD: dict[str, set[str]] = {"plan_judged": {Verdict.VALID, Verdict.APPROVED}, "review_judged": {Verdict.APPROVED}}
+_GOOD: dict[str, set[str]] = {"plan_judged": {Verdict.VALID}, "review_judged": {Verdict.APPROVED}}
 REST = "git, installs, merges, waits"
 """Everything that no recorded duration explains."""
 _COMMAND, _TESTS = "commands", "running tests"

@@ -1,9 +1,7 @@
 """What is large and nearly the same in all stories of a sprint is held once, and comes back after a crash."""
 
 import asyncio
-import base64
 import json
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -95,25 +93,12 @@ async def test_a_story_more_holds_what_it_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("on_both")
-@pytest.mark.parametrize("released", [False, True])
-async def test_after_a_crash_the_same_comes_back(tmp_path: Path, released: bool) -> None:
+async def test_after_a_crash_the_same_comes_back(tmp_path: Path) -> None:
     found: list[list[str]] = []
     reached = asyncio.Event()
     await run(tmp_path, body(found, reached), [7], reached)
-    if released:  # as releases up to 0.1 recorded it
-        inline = zlib.compress(json.dumps({"value": files(8)}).encode(), level=1)
-        recorded = json.dumps({"deflated": base64.b64encode(inline).decode()})
-        change = "UPDATE <dbos>operation_outputs SET output = :output WHERE function_name = 'scan'"
-        assert await query(tmp_path, change, output=recorded) == 1
-        await query(tmp_path, "UPDATE <dbos>workflow_input SET inputs = :inputs", inputs=json.dumps(_inputs()))
     await run(tmp_path, body(found), [7])
-    assert found == [files(7), files(8) if released else files(7)]
-
-
-def _inputs() -> dict[str, Any]:
-    payload = {"sprint": "SP-001", "story": "7", "files": files(0)}
-    inline = base64.b64encode(zlib.compress(json.dumps(payload).encode())).decode()
-    return {"positionalArgs": [{"deflated": inline}], "namedArgs": {}}
+    assert found == [files(7), files(7)]
 
 
 @given(entries=st.lists(st.text(max_size=30), max_size=400), place=st.integers(0, 400), more=st.text(max_size=30))

@@ -64,7 +64,7 @@ EVENTS = [
     event("A", "story_started", "story_started"),
     turn("A", 1, "breakdown", 2000, 0.01),
     event("A", "1a", "plan_judged", message="plan 1: revise", stage="plan", verdict="revise"),
-    event("A", "1b", "plan_judged", message="plan 2: approved", stage="plan", verdict="approved"),
+    event("A", "1b", "plan_judged", message="plan 2: valid", stage="plan", verdict="valid"),
     event("A", 2, "answer_healed", message="mike's breakdown was not valid JSON and healed: fence x1"),
     event("A", "2a", "files_shown", files=["only_read.py"]),
     turn("A", 3, "delivery", 4000, None),
@@ -179,7 +179,7 @@ def test_the_whole_text() -> None:
 def test_files_are_those_that_the_diff_changes_and_older_tests_of_the_plan_are_named() -> None:
     plan = {"tasks": [], "tests_to_change": [{"file": "tests/test_old.py", "reason": "the total | is rounded now"}]}
     begun = [
-        event("A", 1, "plan_judged", stage="plan", verdict="approved", plan=plan),
+        event("A", 1, "plan_judged", stage="plan", verdict="valid", plan=plan),
         event("A", 2, "task_committed", commit="01", files=["a.py", "b.py", "same.py"]),
         event("A", 3, "task_committed", commit="02", files=["c.py"], removed=["b.py"]),
     ]
