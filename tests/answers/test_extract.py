@@ -194,7 +194,9 @@ HOSTILE_UNITS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("unit", HOSTILE_UNITS)
+@pytest.mark.parametrize(
+    "unit", [pytest.param(unit, marks=pytest.mark.soak if at % 14 else ()) for at, unit in enumerate(HOSTILE_UNITS)]
+)
 def test_time_grows_no_faster_than_the_text(unit: str) -> None:
     def cpu(size: int) -> float:
         code = '{"files": [{"path": "a", "content": "'

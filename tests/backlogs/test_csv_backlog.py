@@ -10,7 +10,7 @@ from orchestrator.backlogs.csv import CsvBacklog
 from orchestrator.backlogs.rows import ReadingRules
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.story import CellUpdate, Priority
-from tests.backlogs.backlog_samples import HEADER, MESSY, SIMPLE
+from tests.backlogs.backlog_samples import MESSY, SIMPLE
 
 
 def backlog_of(tmp_path: Path, data: bytes) -> CsvBacklog:
@@ -219,14 +219,6 @@ for n in range(int(sys.argv[3]), int(sys.argv[4])):
     text = (tmp_path / "backlog.csv").read_text()
     assert all(f"C-{n},t,e{n},\n" in text for n in range(count * 2))
     assert all(story.sprint_id == "S" for story in backlog.read().stories)
-
-
-def test_three_thousand_rows(tmp_path: Path) -> None:
-    cell = '"1. one, two; 2. three ""x"""' + ",text" * 12
-    rows = "".join(f"D-{n},Title {n},,,,,D-{n - 1 if n else 0},,{cell}\r\n" for n in range(3_000))
-    backlog = backlog_of(tmp_path, (HEADER + "\r\n" + rows).encode())
-    assert len(backlog.read().stories) == 3_000
-    assert backlog.write([update("D-2999", Execution_Status="completed")]) is None
 
 
 def test_columns_are_known_by_the_names_that_people_give_them(tmp_path: Path) -> None:

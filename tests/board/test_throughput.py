@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.board.templates import money, render
-from orchestrator.board.throughput import SprintFigures, Throughput, draw_bars, fold_view, page
+from orchestrator.board.templates import render
+from orchestrator.board.throughput import SprintFigures, Throughput, fold_view, page
 from orchestrator.core.event import Event
 from orchestrator.core.sprint import SprintRecord, StoryStatus
 from orchestrator.records.sprint_reader import Reader, SprintView
@@ -82,14 +82,6 @@ def test_the_page_shows_the_newest_first_and_no_text_of_others_as_markup(environ
     assert "<script>alert" not in html
     assert " style=" not in html
     assert html.index('href="/sprints/SP-002"') < html.index('href="/sprints/SP-001"')
-
-
-def test_a_bar_is_as_high_as_its_part_of_the_largest() -> None:
-    chart = draw_bars("Cost", [("SP-1", 1.0), ("SP-2", 0.0), ("SP-3", 4.0)], money)
-    drawn = [tuple(one[name] for name in ("x", "y", "height", "told")) for one in chart["bars"]]
-    assert drawn == [(1, 75, 25, "SP-1: $1.00"), (11, 100, 0, "SP-2: $0.00"), (21, 0, 100, "SP-3: $4.00")]
-    assert chart["top"] == "$4.00"
-    assert draw_bars("Cost", [], money)["bars"] == []
 
 
 def test_without_a_sprint_the_page_says_how_to_begin() -> None:

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.cli.common import say
 from orchestrator.cli.console import EventPrinter
 from orchestrator.cli.sprint_lines import list_lines, read_shown
-from orchestrator.core.event import Event, Level
+from orchestrator.core.event import Event
 from orchestrator.settings import load
 
 THEN = datetime(2026, 1, 2, tzinfo=UTC)
@@ -47,22 +47,6 @@ def test_a_closed_stderr_changes_no_exit_code(unread: TextIO, monkeypatch: pytes
     monkeypatch.setattr("sys.stderr", unread)
     say("one")
     say("two")
-
-
-def test_the_plain_lines_are_the_same_where_a_service_colours_its_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """FORCE_COLOR makes a terminal of a file: no table is drawn into it."""
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    with EventPrinter(load(None, ())[0], form="plain", stream=(stream := io.StringIO())) as printer:
-        printer.event(event(1, name="activity_begun", message="running the whole suite"))
-        printer.event(event(1, name="turn_started", message="alex is asked"))
-        printer.event(event(1).model_copy(update={"level": Level.ERROR, "message": "no room"}))
-    shown = stream.getvalue().splitlines()
-    assert shown == [
-        "00:00:00  A-1         running the whole suite",
-        "00:00:00  A-1         alex is asked",
-        "\x1b[31m00:00:00  A-1         no room\x1b[0m",
-    ]
 
 
 def test_a_terminal_breaks_events_between_words_and_sentences_with_commands_not_at_all(

@@ -3,7 +3,6 @@
 import random
 import re
 import sqlite3
-import time
 from contextlib import closing
 
 import pytest
@@ -158,21 +157,6 @@ def test_sqlite_itself_says_the_same_of_thousands_of_slips() -> None:
 def test_nothing_makes_it_raise(text: str) -> None:
     for dialect in ("", "sqlite", "postgres", "mysql"):
         judged(text, dialect)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["(" * 100_000, "'" * 100_001, "SELECT " + "(SELECT " * 3000, "/*" * 50_000, "{{" * 50_000, "$a$" + "$b" * 50_000,
-     "SELECT 1" + " + 1" * 50_000, "CREATE TABLE t (" + "a INT," * 20_000 + "b INT)", ";" * 100_000, "\x00", "\ud800",
-     "INSERT INTO t (a) VALUES " + "(1)," * 50_000 + "(2);",
-     "WITH a AS (SELECT 1), " + ", ".join(f"a{n} AS (SELECT * FROM a, a)" for n in range(200)) + " SELECT 1",
-     "\n" * 200_000, "DELIMITER //\n" * 10_000],
-    ids=range(15),
-)  # fmt: skip
-def test_hostile_text_costs_no_more_than_its_length(text: str) -> None:
-    before = time.process_time()
-    judged(text)
-    assert time.process_time() - before < 20  # quadratic ones would take minutes
 
 
 def test_a_dump_is_judged_as_far_as_it_is_looked_at() -> None:

@@ -118,18 +118,6 @@ async def test_a_damaged_copy_is_made_anew_and_an_unreachable_remote_leaves_it(o
     assert git(copy, "rev-parse", "HEAD") == commit
 
 
-async def test_programs_of_the_other_side_are_not_run(origin: Path, tmp_path: Path) -> None:
-    for hook in ("pre-receive", "update", "post-receive", "reference-transaction"):
-        fill(origin, {f"hooks/{hook}": f"#!/bin/sh\ntouch {tmp_path}/ran\n"})
-        (origin / "hooks" / hook).chmod(0o755)
-    git(origin, "config", "uploadpack.packObjectsHook", f"touch {tmp_path}/ran; false")
-    ours = remotes(tmp_path)
-    copy = await ours.refresh(by_file(origin))
-    await ours.push(by_file(origin), copy, "HEAD", "next")
-    assert git(origin, "rev-parse", "next")
-    assert not (tmp_path / "ran").exists()
-
-
 async def test_pushed_is_what_can_be_fast_forwarded_and_nothing_else(origin: Path, tmp_path: Path) -> None:
     ours, address = remotes(tmp_path), by_file(origin)
     copy = await ours.refresh(address)
@@ -181,16 +169,6 @@ async def test_who_is_not_let_in_is_told_what_to_set(server: GitServer, tmp_path
     assert not isinstance(refused.value, RepositoryUnreachable)
     assert not token or token not in refused.value.message
     assert len(server.asked) <= 2
-
-
-async def test_a_token_is_for_its_host_alone(server: GitServer, tmp_path: Path) -> None:
-    variables = {"GIT_TOKEN": TOKEN}
-    with git_server(server.root, secret=TOKEN) as stranger:
-        server.elsewhere = stranger.url
-        with pytest.raises(RepositoryError):
-            await remotes(tmp_path, **variables).refresh(remote_address(f"{server.url}/project.git"))
-        assert stranger.asked
-        assert stranger.users <= {""}  # asked without a password
 
 
 async def test_a_connection_that_fails_is_tried_again_and_no_refusal_is(server: GitServer, tmp_path: Path) -> None:

@@ -92,27 +92,6 @@ def test_prose_is_asked_again_and_becomes_the_summary_and_no_task(tmp_path: Path
     assert "Corrections Required" in done.prompts("security")[-1]
 
 
-def test_warnings_name_the_stage(tmp_path: Path) -> None:
-    done = analyse(
-        tmp_path,
-        team_of(
-            {"security": answer("A|P1", "B|asap", {"title": 7}, {"title": "C", "priority": "low", "file": "../x"})}
-        ),
-        stages=("security",),
-    )
-    assert [(task.title, task.priority, task.priority_stated) for task in done.written.plan.tasks] == [
-        ("A", "medium", "P1"), ("B", "medium", "asap"), ("C", "low", ""),
-    ]  # fmt: skip
-    told = [event for event in done.told_of("task_normalised") if event.story == "security"]
-    assert [event.data["findings"][0]["code"] for event in told] == [
-        "stage.priority",
-        "stage.priority",
-        "stage.no_title",
-        "stage.file",
-    ]
-    assert all(event.level == "warn" and event.message.startswith("security: ") for event in told)
-
-
 def test_the_same_command_asks_only_for_what_failed(tmp_path: Path) -> None:
     stages = ("code_quality", "security", "testing")
     team = team_of({"code_quality": answer("A"), "testing": answer("C")})
@@ -229,22 +208,6 @@ def test_what_cannot_be_is_told_before_anything_is_spent(tmp_path: Path, options
     with pytest.raises(UserError, match=said):
         analyse(tmp_path, team_of({}), **options)
     assert not (tmp_path / "calls.jsonl").exists() or not (tmp_path / "calls.jsonl").read_text()
-
-
-def test_an_empty_folder_and_a_secret(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ConfigError, match="no file"):
-        analyse(tmp_path, team_of({}), repo=tmp_path / "empty", stages=("security",))
-    key = "ghp_" + "a1B2" * 9
-    app = application(tmp_path, {**APP, ".env": f"K={key}\n", "shelf/keys.py": f"K = '{key}'\n"})
-    told = f"Take {key} out of shelf/keys.py"
-    done = analyse(tmp_path, team_of({"security": answer(told)}), repo=app, stages=("security",))
-    assert "MASKED_SECRET_" in done.prompts("security")[0]
-    assert done.written.plan.codebase.masked == ("shelf/keys.py",)
-    assert [one.path for one in done.written.plan.codebase.left_out] == [".env"]
-    assert any("shelf/keys.py holds what looks like a secret" in line for line in done.told)
-    kept = [*done.folder.joinpath("out").iterdir(), *done.folder.joinpath("state").rglob("*.prompt.md")]
-    assert not [path for path in kept if key in path.read_text()]
 
 
 def test_two_processes_do_not_work_on_one_analysis(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.settings import Settings
 from orchestrator.storage.state_folder import StateFolder
-from tests.support import ALL_PASS, PLAIN_TESTS, Team, cells, make_repo, plain_environment, play, run_cli
+from tests.support import PLAIN_TESTS, Team, make_repo, play
 
 STORIES: list[dict[str, Any]] = [
     {"id": "US-2", "title": "Second", "dependencies": ["US-1"], "acceptance_criteria": ["It works"]},
@@ -71,24 +71,3 @@ def test_the_same_sprint_from_every_format(tmp_path: Path, kind: str) -> None:
         ("completed", "SP-001"),
     ]
     assert {file: file.read_bytes() for file in before} == before
-
-
-def test_a_closed_row_is_completed_with_its_closer_and_reset_with_it(tmp_path: Path) -> None:
-    team = Team()
-    team.good("US-1")
-    team.plan("US-2", ["us_2.py"])  # what it waited for is all that is asked of it
-    rows = "US-2,Second,WF-1,\nWF-1,The page,,\nUS-1,First,WF-1,\n"
-    backlog = tmp_path / "backlog.csv"
-    backlog.write_text(
-        "Story_ID,Title,Dependencies,Sprint_ID,Execution_Status,Last_Event\n" + rows.replace("\n", ",,\n")
-    )
-    played = play(tmp_path, team, backlog, "backlog.closes={US-1: [WF-1]}", ALL_PASS, repo=make_repo(tmp_path / "repo"))
-    assert [(s.id, s.status.value) for s in played.result.report.stories] == [("US-2", "failed"), ("US-1", "done")]
-    assert [call["story"] for call in played.calls] == ["US-1"] * 4 + ["US-2"]
-    row = cells(backlog)["WF-1"]
-    assert (row["Sprint_ID"], row["Execution_Status"], row["Last_Event"]) == ("SP-001", "completed", "closed_by US-1")
-    home = plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"))
-    asked = run_cli(["reset", "WF-1"], tmp_path, home)
-    assert (asked.returncode, "done with US-1: name that one" in asked.stderr) == (2, True)
-    assert run_cli(["reset", "US-1"], tmp_path, home).returncode == 0
-    assert cells(backlog)["WF-1"]["Execution_Status"] == ""

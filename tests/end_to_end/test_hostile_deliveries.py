@@ -1,6 +1,5 @@
 """Deliveries beyond their contract: asked about or refused with feedback, nothing written outside, nothing merged."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,6 @@ from tests.support import (
 )
 
 MODULE = "def value():\n    return 1\n"
-PACKAGE = json.dumps({"name": "shop", "dependencies": {"left-pad": "1.0.0"}})
-PROJECT = '[project]\nname = "shop"\nversion = "1"\ndependencies = ["left-pad"]\n'
 
 
 ASKED = {"contract.file", "contract.dependency", "contract.import"}
@@ -56,8 +53,7 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
         for _ in range(3):
             team.deliver(story, 1, delivered)
     through_links(team)
-    all_ways(team)
-    stories = [*files_of(outside), "THROUGH", "SINGLE", "WAYS"]
+    stories = [*files_of(outside), "THROUGH", "SINGLE"]
     return play(folder, team, write_backlog(folder / "backlog.csv", *stories), ALL_PASS, repo=repo)
 
 
@@ -77,49 +73,6 @@ def through_links(team: Team) -> None:
     for _ in range(3):
         team.deliver("SINGLE", 1, {"single.py": MODULE})
     team.suite("SINGLE", suite_text("SINGLE"))
-
-
-WAYS: list[tuple[dict[str, str], str]] = [
-    ({"Keep.py": MODULE}, "contract.clash"),
-    ({"keep.py/below.py": MODULE}, "contract.clash"),
-    ({"ways_01.py\u200b": MODULE}, "delivery.unsafe_path"),
-    ({".GIT/config": "x"}, "delivery.unsafe_path"),
-    ({"extra.py": MODULE}, "contract.file"),
-    ({".gitattributes": "* filter=x\n"}, "contract.file"),
-    ({"package.json": '{"overrides": {"left-pad": "1"}}'}, "contract.dependency"),
-    ({"package.json": '{"dependencies": {"left-pad": "npm:right-pad@1"}}'}, "contract.dependency"),
-    ({"pyproject.toml": '[dependency-groups]\nx = ["left-pad"]\n'}, "contract.dependency"),
-    ({"pyproject.toml": '[project]\ndependencies = ["a @ https://host/a.whl"]\n'}, "contract.dependency"),
-    ({"setup.cfg": "[options]\nsetup_requires = left-pad\n"}, "contract.dependency"),
-    ({"setup.cfg": "[options]\ninstall_requires = a @ https://host/a.whl\n"}, "contract.dependency"),
-    ({"ways_09.ts": "import type { A } from 'left-pad';\n"}, "contract.import"),
-    ({"ways_09.ts": "export const a = require(`left-pad`);\n"}, "contract.import"),
-    ({".npmrc": "registry=https://host/\n"}, "contract.source"),
-    ({"tests/__init__.py": "X = 1\n"}, "contract.test_file"),
-    ({"web/package.json": PACKAGE}, "contract.dependency"),
-    ({"conftest.py": "raise SystemExit(0)\n"}, "contract.test_file"),
-    ({"web/pyproject.toml": PROJECT}, "contract.dependency"),
-    ({"../x.py": MODULE, ".git/hooks/post-commit": "touch x\n"}, "delivery.unsafe_path"),
-]
-"""Deliveries that are refused, two for each task of one story; its third is right."""
-RIGHT = [
-    *({f"ways_{n:02d}.py": f"def value():\n    return {n}\n"} for n in range(1, 4)),
-    {"package.json": "{}\n"}, {"pyproject.toml": "[tool.x]\ny = 1\n"}, {"setup.cfg": "[flake8]\nx = 1\n"},
-    {"ways_09.ts": "export const a: number = 1;\n"}, {".npmrc": "save-exact=true\n"},
-    {"web/package.json": "{}\n"}, {"web/pyproject.toml": "[tool.x]\ny = 1\n"},
-]  # fmt: skip
-
-
-def all_ways(team: Team) -> None:
-    """One story whose developer breaks the contract in every way and mends it each time."""
-    team.plan("WAYS", *(list(files) for files in RIGHT))
-    for _ in range(3):  # amendment.max_per_story
-        grants_nothing(team, "WAYS")
-    for number, right in enumerate(RIGHT, start=1):
-        for refused, _code in WAYS[2 * number - 2 : 2 * number]:
-            team.deliver("WAYS", number, {**right, **refused})
-        team.deliver("WAYS", number, right)
-    team.suite("WAYS", "from ways_01 import value\n\n\ndef test_ways():\n    assert value() == 1\n")
 
 
 def test_every_trespass_is_refused_with_its_reason_and_fails_the_story(played: Played, outside: Path) -> None:
@@ -144,14 +97,3 @@ def test_a_plan_cannot_lead_through_a_link(played: Played) -> None:
     assert played.status("THROUGH") == "done"
     assert "breakdown.struck" in played.codes("THROUGH")
     assert "door/through.py" in played.finding("THROUGH", "breakdown.struck").message
-
-
-def test_each_way_is_refused_for_what_it_is(played: Played) -> None:
-    assert played.status("WAYS") == "done", played.story("WAYS").findings
-    refused = [event.data["findings"] for event in played.told_of("WAYS", "answer_sent_back")]
-    for (delivered, code), findings in zip(WAYS, refused, strict=True):
-        assert code in {finding["code"] for finding in findings}, (delivered, findings)
-    assert set(played.tree("WAYS")) == {
-        *("door", "keep.py", "single.py", "tests/test_ways.py"),
-        *(path for right in RIGHT for path in right),
-    }

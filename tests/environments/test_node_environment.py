@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -135,29 +134,6 @@ async def test_a_workspaces_projects_find_each_other_and_tools_have_room_for_cac
     assert done.output == "left left\ntool\nof a\nkept\n"
     assert not touched.ok, "what others share is not written to"
     assert {*os.listdir(root), *os.listdir(root / "packages/b")} == {"package.json", "packages", "index.js"}
-
-
-@needs_node
-async def test_what_the_project_has_itself_stays_and_what_a_kill_left_goes(tmp_path: Path) -> None:
-    root = write_tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
-    with registry() as server:
-        node_package(server, "left")
-        found = await environments(tmp_path, server, CONFINED[0]).ensure(root)
-    async with linked(root, None):
-        assert not (root / "node_modules").exists()
-    async with linked(root, found.modules):
-        shutil.copytree(root / "node_modules", tmp_path / "left", symlinks=True)
-        async with linked(root, found.modules):
-            pass
-        assert (root / "node_modules" / "left").exists(), "whoever is inside does not take it away"
-    shutil.move(tmp_path / "left", root / "node_modules")
-    async with linked(root, found.modules):
-        assert (root / "node_modules" / "left" / "index.js").exists()
-    assert not (root / "node_modules").exists()
-    (root / "node_modules").mkdir()
-    async with linked(root, found.modules):
-        assert os.listdir(root / "node_modules") == []
-    assert (root / "node_modules").is_dir()
 
 
 @needs_node

@@ -1,6 +1,5 @@
 """What only real git can get wrong: hostile trees, hostile repositories, start-up, publishing."""
 
-import asyncio
 import os
 import shutil
 import stat
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import RepositoryError, WorkspaceError
-from orchestrator.git.mirror import LOOSE
 from orchestrator.git.workspace import GitWorkspace
 from tests.git.git_samples import change, fill, git, note, save, snapshot, user_repo
 
@@ -310,39 +308,6 @@ async def test_a_continued_sprint_keeps_its_base_and_clears_what_was_left(tmp_pa
     assert await second.open("US-1") == branch
     await second.remove("US-1")
     second.close()
-
-
-async def test_the_last_one_in_a_mirror_leaves_one_file_of_many_objects(tmp_path: Path, repo: Path) -> None:
-    head = git(repo, "rev-parse", "HEAD")
-    first = make(tmp_path, head)
-    await first.prepare(repo)
-    other = GitWorkspace(mirror=mirror(first), folder=tmp_path / "other", sprint="s2", base=head)
-    await other.prepare(repo)
-    await first.open("US-1")
-    many = [change(f"part_{number}.py", f"x = {number}\n") for number in range(LOOSE)]
-    await first.commit("US-1", many, note("1"))
-    assert (await first.merge("US-1", note("m"), agree)).merged
-    await first.open("US-2")
-    lies = await asyncio.to_thread(_hash_unreferenced, mirror(first))
-
-    def count_loose() -> int:
-        return sum(1 for _ in (mirror(first) / "objects").glob("??/*"))
-
-    await first.release()
-    assert count_loose() >= LOOSE, "another sprint may read them at this moment"
-    await other.release()
-    assert count_loose() < 5
-    assert git(mirror(first), "cat-file", "-p", lies) == "kept", "a merge that waits may know it by its id alone"
-    await first.prepare()
-    assert (await first.read("US-1", [many[-1].path])) == {many[-1].path: many[-1].content}
-    await first.commit("US-2", [change("b.py", "x = 1\n")], note("2", "US-2"))
-    assert (await first.merge("US-2", note("m2", "US-2"), agree)).merged
-    first.close()
-
-
-def _hash_unreferenced(folder: Path) -> str:
-    (folder / "kept").write_text("kept")
-    return git(folder, "hash-object", "-w", "kept")
 
 
 async def test_shallow_and_linked_repositories(tmp_path: Path, repo: Path) -> None:

@@ -1,18 +1,14 @@
 """A sprint goes on where its machine is gone: mirror and worktrees are made again from the commits that were kept."""
 
-import asyncio
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import psycopg
 import pytest
 
-from orchestrator.core.delivery import KeptRefs, ObjectPack
 from orchestrator.git.workspace import GitWorkspace
 from orchestrator.storage.commit_store import PostgresCommitStore
 from tests.effort import is_quick
@@ -95,46 +91,6 @@ async def test_another_machine_goes_on_with_what_the_first_one_had(site: Site) -
     third = site.workspace("three")
     await third.prepare()
     assert "<<<<<<<" in (await third.read_at(sides.tree, ["src/app.py"]))["src/app.py"]
-
-
-async def test_a_commit_that_was_never_kept_is_made_again(site: Site) -> None:
-    first = site.workspace("one")
-    await first.prepare(site.repo)
-    await deliver(first, "US-1", "x = 2\n")
-    kept = site.refs("one")
-    unkept = site.workspace("one", store=Lost(PostgresCommitStore(site.url)))
-    await unkept.prepare()
-    lost = asyncio.create_task(unkept.commit("US-1", [change("a.txt", "1\n")], note("US-1:2")))
-    while site.refs("one") == kept:
-        await asyncio.sleep(0.01)
-    lost.cancel()
-    again = site.workspace("one")
-    await again.prepare()
-    assert site.refs("one") == kept
-    made = await again.commit("US-1", [change("a.txt", "1\n")], note("US-1:2"))
-    other = site.workspace("two")
-    await other.prepare()
-    assert await other.head("US-1") == made
-
-
-class Lost:
-    """A store whose machine goes away while it keeps something."""
-
-    def __init__(self, store: PostgresCommitStore) -> None:
-        self.read, self.packs, self.load, self.delete, self.size = (
-            store.read, store.packs, store.load, store.delete, store.size,
-        )  # fmt: skip
-
-    def keep(
-        self,
-        sprint: str,
-        repository: str,
-        refs: Mapping[str, str],
-        packs: Sequence[tuple[ObjectPack, IO[bytes]]],
-        *,
-        known: KeptRefs,
-    ) -> bool:
-        return False
 
 
 async def test_only_what_is_new_is_kept_and_sprints_share_their_base(site: Site) -> None:

@@ -8,12 +8,11 @@ from orchestrator.answers import Status, extract
 from orchestrator.answers.action_plan import parse_plan
 from orchestrator.answers.task_plan import read_task_plan
 from orchestrator.answers.whole_files import Wanted, read_whole_files
-from orchestrator.checks.action_plan import read_plan_delivery, suite_value
+from orchestrator.checks.action_plan import read_plan_delivery
 from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.checks.breakdown import read_breakdown
 from orchestrator.checks.breakdown_rules import check_breakdown
 from orchestrator.checks.delivery import read_delivery
-from orchestrator.checks.suite import read_analysis, read_suite
 from orchestrator.checks.task_plan import read_plan_extract
 from orchestrator.checks.whole_files import own_actions
 from orchestrator.core.action_plan import ActionPlan, Create
@@ -21,9 +20,9 @@ from orchestrator.core.calls.wire import AnalysisAnswer, BreakdownAnswer, Delive
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import blocking
 from orchestrator.core.paths import unsafe_reason
-from orchestrator.prompts.render import NOTE_SLOTS, PROMPT_SLOTS, SEGMENT_ORDER, expand
+from orchestrator.prompts.render import NOTE_SLOTS, PROMPT_SLOTS, expand
 from orchestrator.prompts.skills import SKILLS
-from tests.prompts.packaged import examples_in, packaged_files, packaged_library, packaged_texts
+from tests.prompts.packaged import examples_in, packaged_files, packaged_library
 
 LIBRARY = packaged_library()
 CONTRACTS = {
@@ -40,13 +39,6 @@ def example(name: str) -> object:
     extraction = extract(text, CONTRACTS[name])
     assert extraction.status is Status.OK
     return extraction.value
-
-
-@pytest.mark.parametrize("name", CONTRACTS)
-def test_an_example_stands_where_it_never_changes(name: str) -> None:
-    text = packaged_texts()[name]
-    place = [m[1] for m in re.finditer(r"segment: (\w+)", text[: text.index("```json")])][-1]
-    assert SEGMENT_ORDER.index(place) < SEGMENT_ORDER.index("contract")
 
 
 def test_the_example_of_a_plan_is_sound_but_for_its_path_and_no_plan() -> None:
@@ -117,25 +109,6 @@ def test_the_example_of_whole_files_can_be_read_and_is_no_delivery() -> None:
     assert found is not None
     assert [f.code for f in read_delivery(found.value, "US-1", "T-US-1-01")[1]] == ["delivery.unsafe_path"]
     assert read_whole_files(text, Wanted(("a.py",), lambda _path, _text: False), asked=True) is None
-
-
-def test_the_example_of_a_suites_plan_says_what_its_json_says() -> None:
-    value, said = suite_value(plan_of("tester/suite_plan"))
-    as_json = example("tester/suite")
-    assert said == ()
-    assert isinstance(as_json, dict)
-    assert value == {name: held for name, held in as_json.items() if name != "story_id"}
-
-
-def test_the_example_of_a_suite_is_no_suite() -> None:
-    value = example("tester/suite")
-    assert isinstance(value, dict)
-    assert [f.code for f in blocking(read_suite(value, "US-1")[1])] == ["suite.file_name"]
-
-
-def test_the_example_of_an_analysis_is_sound() -> None:
-    _, said = read_analysis(example("tester/analysis"))
-    assert said == []
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,10 @@ from orchestrator.core.calls.exchange import Prompt, Purpose, Segment, StopReaso
 from orchestrator.core.calls.wire import WIRE_SCHEMAS
 from orchestrator.personas.session import Request
 from orchestrator.personas.shown import Shown
-from orchestrator.prompts.render import PROMPT_SLOTS
 from orchestrator.providers import anthropic, openai
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.structured import OR_LOOK, Structured, answer_schema, is_closed
 from orchestrator.settings import WireStructured
-from tests.prompts.packaged import packaged_texts
 from tests.providers.http_server import Answer, Asked, completion, message, model_server
 
 CONTRACTS = Path(__file__).parents[2] / "contracts"
@@ -131,30 +129,6 @@ def test_strict_forms_exclude_no_answer(schema: str, data: st.DataObject) -> Non
         Draft202012Validator(form).validate(value)
 
 
-def nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every schema within a schema."""
-    if isinstance(schema, list):
-        for one in schema:
-            yield from nodes(one)
-    elif isinstance(schema, dict):
-        yield schema
-        for key, value in schema.items():
-            yield from nodes(list(value.values()) if key in {"properties", "$defs"} else value)
-
-
-@pytest.mark.parametrize("schema", sorted(CLOSED))
-def test_strict_forms_keep_within_what_the_vendors_take(schema: str) -> None:
-    claude, gpt = vendor_forms(schema)
-    for node in (*nodes(claude), *nodes(gpt)):
-        assert not {"title", "default", "x-aliases", "x-action-plan"} & node.keys()
-        assert node.get("type") != "object" or node["additionalProperties"] is False
-    assert all(set(node["required"]) == node["properties"].keys() for node in nodes(gpt) if "properties" in node)
-    # Anthropic compiles at most 24 optional fields and 16 unions.
-    optional = sum(len(node["properties"].keys() - node["required"]) for node in nodes(claude) if "properties" in node)
-    assert optional <= 24
-    assert sum("anyOf" in node for node in nodes(claude)) <= 16
-
-
 TABLE = [
     # service, setting, schema, segments, whether it is sent
     ("anthropic .api.anthropic.com/claude-x", "auto", "stage", "data role task", True),
@@ -199,28 +173,6 @@ def test_which_prompts_ask_for_nothing_but_json() -> None:
 
 async def no_files(_: Sequence[str]) -> dict[str, str]:
     return {}
-
-
-def test_prompts_that_show_no_project_begin_alike_in_nothing_that_a_service_caches() -> None:
-    """1,024 tokens are the least that a vendor caches: `auto` sends schemas where less is shared."""
-    texts = {name: text for name, text in packaged_texts().items() if name in PROMPT_SLOTS}
-    alone = [name for name, text in texts.items() if "segment: project" not in text and "{{schema}}" in text]
-    assert sorted(alone) == ["architect/plan_extract", "repair"]
-    for name in alone:
-        for other in texts.keys() - {name}:
-            assert not texts[other].startswith(texts[name][: 1024 * 4])
-
-
-@pytest.mark.parametrize("kind", [anthropic.AnthropicProvider, openai.OpenAIProvider])
-async def test_auto_changes_no_request_of_the_vendors_that_shares_its_beginning(kind: type[ModelProvider]) -> None:
-    with model_server(lambda asked: Answer(body=message() if "system" in asked.body else completion())) as server:
-        for wanted in ("never", "auto"):
-            async with opened(kind, server.url, model="claude-x", structured=wanted) as provider:
-                for schema in WIRE_SCHEMAS:
-                    await provider.complete(prompt(schema, segments="data project story role rules contract task"))
-    half = len(WIRE_SCHEMAS)
-    assert [one.body for one in server.asked[:half]] == [one.body for one in server.asked[half:]]
-    assert not any(sent(one) for one in server.asked)
 
 
 async def test_what_is_asked_of_each_service() -> None:

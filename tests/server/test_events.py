@@ -225,15 +225,6 @@ async def seqs_of(feed: Feed, count: int, after: int = 0) -> list[int]:
     return found
 
 
-async def test_the_past_is_read_once_for_all_who_ask_for_it_at_once() -> None:
-    log = Fake(5 * PAGE)
-    feed = feed_of(log)
-    found = await asyncio.gather(*(seqs_of(feed, log.count) for _ in range(50)))
-    assert found == [list(range(1, log.count + 1))] * 50
-    assert log.reads <= 5 * 4
-    await feed.close()
-
-
 async def test_a_stream_that_reads_while_the_feed_ends_ends_with_it() -> None:
     log = Fake(3)
     feed = feed_of(log)

@@ -1,5 +1,3 @@
-import time
-
 from orchestrator.core.story import BacklogContent, IdIndex, Story, parse_dependencies
 from orchestrator.settings import Settings
 from orchestrator.sprint.dry_run import JudgedTasks, dry_run, expected_calls
@@ -62,11 +60,3 @@ def test_expected_calls_are_those_of_right_answers_and_the_maximum_is_the_budget
     rows = backlog(("A", ""), ("B", ""))
     both = dry_run(rows, stories=None, settings=Settings(), plans={"A": JudgedTasks(count=2)})
     assert (both.calls.expected, both.calls.maximal) == (6 + 8, 2 * 200), "a person's plan has two tasks"
-
-
-def test_ten_thousand_stories() -> None:
-    content = backlog(*((f"S-{n}", f"S-{n - 1}, S-{n // 2}" if n > 1 else "") for n in range(10_000)))
-    start = time.process_time()
-    seen = dry_run(content, stories=None, settings=Settings())
-    assert time.process_time() - start < 10
-    assert len(seen.waves) == 9_999
