@@ -12,6 +12,7 @@ from orchestrator.core.contract import Surface
 from orchestrator.core.paths import is_test_file
 from orchestrator.core.story import Story
 from orchestrator.core.suite import PROBLEMS, CaseResult, FailureInstruction, ReportedCase, TestReport, TestSuite
+from orchestrator.core.value import listed
 from orchestrator.prompts.budget import (
     BUDGET_TOKENS,
     CHARS_PER_TOKEN,
@@ -218,24 +219,19 @@ def render_suite(suite: TestSuite, budget_tokens: int = BUDGET_TOKENS) -> str:
     return render_files({suite.test_file: suite.test_content}, budget_tokens)
 
 
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
 def _summary(report: TestReport) -> str:
     skipped = report.count(CaseResult.SKIPPED)
     lines = [f"{report.passed} passed, {report.failed} failed, {skipped} skipped."]
     if report.problem is not None:
         lines.insert(0, f"Problem ({report.problem}): {PROBLEMS[report.problem]}.")
     if report.missing_names:
-        lines.append(f"Missing from the report: {_some(report.missing_names)}.")
+        lines.append(f"Missing from the report: {listed(report.missing_names, _NAMED)}.")
     return "\n".join(lines)
 
 
 def _failing(cases: Sequence[ReportedCase]) -> ContextBlock:
     """Tests that say the same, which is told once."""
-    head = f"### {_some([case.id for case in cases])} ({cases[0].result})"
+    head = f"### {listed([case.id for case in cases], _NAMED)} ({cases[0].result})"
     message = cap_middle(cases[0].message.strip(), _MESSAGE_CHARS)
     text = f"{head}\n\n{fence(message, 'text')}" if message else head
     return ContextBlock(name=cases[0].id, text=text, weight=3)
@@ -276,7 +272,7 @@ def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str
     passed = [f"{name} ({count} times)" if count > 1 else name for name, count in counts.items()]
     blocks = [ContextBlock(name="summary", text=_summary(report), weight=4), *map(_failing, failing)]
     if passed:
-        blocks.append(ContextBlock(name="passed tests", text=f"Passed: {_some(passed)}", weight=1))
+        blocks.append(ContextBlock(name="passed tests", text=f"Passed: {listed(passed, _NAMED)}", weight=1))
     printed = report.output if report.problem is not None or not failing else _printed_causes(report)
     if printed := (_PASSED_LINE.sub("", printed) if report.cases else printed).strip():
         output = cap_middle(printed, max(budget_tokens, 0) * CHARS_PER_TOKEN // 2)
@@ -307,7 +303,7 @@ def render_history(
     for number, (report, instructions) in enumerate(attempts, start=1):
         lines = [f"### Attempt {number}", "", _summary(report)]
         if report.failing_ids:
-            lines.append(f"Failing: {_some(sorted(report.failing_ids))}")
+            lines.append(f"Failing: {listed(sorted(report.failing_ids), _NAMED)}")
         if instructions:
             lines += ["Asked for:", render_instructions(instructions)]
         blocks.append(ContextBlock(name=f"attempt {number}", text="\n".join(lines), weight=number))

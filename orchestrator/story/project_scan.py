@@ -19,7 +19,7 @@ from orchestrator.code.python import source as python_source
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract, FileExports, Surface
 from orchestrator.core.paths import is_manifest, is_test_file, suffix_of
-from orchestrator.core.value import remembered
+from orchestrator.core.value import remembered, shortened
 from orchestrator.prompts.context import render_story
 from orchestrator.story.context import Progress, Stage, recorded_stack
 from orchestrator.story.project_map import imports_of, path_words, project_map, words_of
@@ -248,7 +248,7 @@ def _python_runtime(text: str) -> list[str]:
     except ValueError:  # an invalid manifest states no runtime
         return []
     wanted = _at(found, "project", "requires-python") or _at(found, "tool", "poetry", "dependencies", "python")
-    return [f"requires-python {_short(wanted)}"] if isinstance(wanted, str) and wanted.strip() else []
+    return [f"requires-python {shortened(wanted)}"] if isinstance(wanted, str) and wanted.strip() else []
 
 
 def _at(value: Any, *keys: str) -> Any:
@@ -267,14 +267,10 @@ def _node_runtime(text: str) -> list[str]:
     engines = package.get("engines")
     facts = []
     if isinstance(engines, dict) and isinstance(node := engines.get("node"), str) and node.strip():
-        facts.append(f"node {_short(node)}")
+        facts.append(f"node {shortened(node)}")
     if isinstance(kind := package.get("type"), str) and kind in {"module", "commonjs"}:
         facts.append(f"package type {kind}")
     return facts
-
-
-def _short(text: str) -> str:
-    return " ".join(text.split())[:80]
 
 
 async def tell_new_folders(stage: Stage, paths: Sequence[str], files: Sequence[str]) -> None:
