@@ -3,9 +3,9 @@
 import pytest
 
 from orchestrator.answers.json.code import parses, settled, unescaped
-from orchestrator.answers.json.frames import document
 from orchestrator.answers.json.recovery import announced, before_gap, has_gap
-from orchestrator.answers.json.shape import join, shape_of
+from orchestrator.answers.json.scan import fit
+from orchestrator.answers.json.shape import ANYTHING, shape_of
 from orchestrator.answers.json.views import (
     joined_chunks,
     overlapping_chunks,
@@ -16,7 +16,7 @@ from orchestrator.answers.json.views import (
     without_string,
 )
 from orchestrator.answers.result import Change
-from tests.answers.slips import INVOICE, ONE
+from tests.answers.slips import EMPTY, INVOICE, ONE
 
 INVOICES = shape_of(INVOICE)
 
@@ -55,19 +55,6 @@ def test_the_reading_that_parses_is_the_right_one() -> None:
     assert settled("a\\nb", 0, '"', None, True, []) == "a\\nb", "no language decides: as it stands"
     assert (parses("a.py", "x ="), parses("a.js", "f(1);"), parses("a.cobol", "?"), parses(None, "x")) == (
         False, True, None, None)  # fmt: skip
-
-
-def test_a_whole_document_is_parsed_and_a_doubled_key_seen() -> None:
-    assert document(' {"a": [1, 1.5, "x"]} ') == {"a": [1, 1.5, "x"]}
-    for text in (
-        '{"a": 1, "a": 2}',
-        '{"a": 1, "\\u0061": 2}',
-        '{"a": 1} x',
-        "{'a': 1}",
-        '{"a": NaN}',
-        '{"a": "\udc80"}',
-    ):
-        assert document(text) is None
 
 
 def test_gaps_and_counts() -> None:
@@ -112,17 +99,14 @@ def test_views(name: str) -> None:
         assert all(0 <= seen.original(offset) <= len(text) for offset in range(len(seen.text) + 1))
 
 
-@pytest.mark.parametrize(
-    ("cut", "more", "whole"),
-    [
-        ('{"a": "x', ' y"}', '{"a": "x y"}'),
-        ('{"a": "long text', 'long text ends"}', '{"a": "long text ends"}'),
-        ("abc", "abc", "abc"),
-        ("aaa", "aab", "aaab"),
-        ("", "abc", "abc"),
-        ("abc", "", "abc"),
-        ("ab\0", "\0c", "ab\0c"),
-    ],
-)
-def test_the_seam(cut: str, more: str, whole: str) -> None:
-    assert join(cut, more) == whole
+def test_fit_orders_by_what_is_there() -> None:
+    assert fit(EMPTY, INVOICES) == (2, 2, True, True)
+    assert fit({"invoice_id": "x"}, INVOICES) < fit({"invoice_id": "x", "lines": 5}, INVOICES)
+    assert fit({"invoice_id": "x", "lines": [{"sku": "a"}]}, INVOICES).inner is False
+    assert fit({"lines": "see above"}, INVOICES) is None
+    assert fit({"other": 1}, INVOICES) is None
+    assert fit({}, shape_of({"type": "object", "properties": {"a": {}}})) is not None
+    chosen = shape_of({"required": ["id"], "properties": {"id": {"const": "US-1"}, "n": {}}})
+    assert fit({"id": "US-1"}, chosen).whole
+    assert fit({"id": "US-2"}, chosen) is None
+    assert fit({"a": 1}, ANYTHING) is not None

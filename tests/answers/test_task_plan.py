@@ -225,28 +225,6 @@ def test_goals(text: str, goal: str) -> None:
     assert read_task_plan(f"{text}\n").plan.goal == goal
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        "### Task {0}: x\n\n- Create: `a/{0}.py`\n- Modify: b.py:{0}\n\ntext\n\n",
-        "- Create: " + "1," * 1500 + "x{0}\n",
-        "<!--\n\n### Task {0}\n\n",
-        "**Depends on:** " + "1, " * 900 + "{0}\n",
-        "(" * 900 + "`a{0}`",
-        "### Task A{0}\n",
-        "> {0} >> ",
-        "- Create: a" + " " * 1900 + "b{0}\n",
-        "- Create:\n" + "  - `{0}`\n" * 9,
-        "Add: a/{0}.py, as in `b{0}.py` (depends on T{0})\n\n",
-    ],
-)
-@pytest.mark.timeout(20)
-def test_a_long_plan_is_read(part: str) -> None:
-    """A reading that grew with the square of the text would not end within the test's time."""
-    text = "### Task 0\n\n" + "".join(part.format(number) for number in range(1 + 100_000 // len(part)))
-    assert read_task_plan(text).plan.tasks[0].number == "0"
-
-
 def test_a_plan_without_an_end_is_told() -> None:
     plan, findings = read_task_plan("#\n" * 20_001, "plan.md")
     assert (plan.tasks, [(f.code, f.where.file) for f in findings]) == ((), [("task_plan.too_long", "plan.md")])

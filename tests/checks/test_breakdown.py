@@ -142,13 +142,6 @@ def test_names_are_given_by_us_and_never_a_reason_for_another_plan(
     assert (again.tasks, said) == (found.tasks, [])
 
 
-def test_a_task_of_another_story_is_none_of_this_one() -> None:
-    value = answer(task(1, "a.py"), task(2, "b.py", dependencies=["T-US-003-01"]))
-    found, _ = read_breakdown(value, STORY, names=True)
-    assert found is not None
-    assert codes(check_breakdown(found, frozenset()), Severity.MAJOR) == ["dependency"]
-
-
 @pytest.mark.parametrize(
     ("tasks", "code"),
     [
@@ -330,22 +323,6 @@ def test_a_version_is_no_source(version: str) -> None:
     found = plan(task(1, "a.py"), dependencies={"x": version})
     assert check_breakdown(found, frozenset()) == []
     assert mend(found, frozenset()) == (found, [])
-
-
-def test_what_names_a_task_follows_its_new_number_and_nothing_else_does() -> None:
-    found = plan(
-        task(2, "a.py"),
-        task(1, "b.py", dependencies=[f"T-{STORY}-02", f"T-{STORY}-03"], dependency_reason="needs T-US-004-02"),
-        task(3, "c.py", task_id="1", description="1 line, after T-US-004-01 (not T-US-004-012)"),
-        todos={"add": ["T-US-004-01: cache", "1 more"], "remove": ["TODO-US-004-01"]},
-    )
-    mended, findings = mend(found, frozenset())
-    assert [t.dependencies for t in mended.tasks] == [(), (f"T-{STORY}-01",), ()]
-    assert mended.tasks[1].dependency_reason == "needs T-US-004-01"
-    assert mended.tasks[2].description == "1 line, after T-US-004-02 (not T-US-004-012)"
-    assert (mended.todos.add, mended.todos.remove) == (("T-US-004-02: cache", "1 more"), ("TODO-US-004-01",))
-    assert codes(findings) == ["renumbered", "dependency_dropped"]
-    assert f"T-{STORY}-03" in findings[1].message
 
 
 IDS = st.sampled_from([f"T-{STORY}-01", f"T-{STORY}-02", f"T-{STORY}-03", "TASK-1", "", "T-US-001-01", "1"])

@@ -137,19 +137,3 @@ def test_what_a_command_lacks_is_named(code: str, output: str) -> None:
     assert found is not None
     assert found.code == f"environment.{code}"
     assert found.message.rpartition(": ")[2] in output
-
-
-@pytest.mark.parametrize(
-    "output",
-    [
-        "sh: 1: vite: not found",  # a manifest can name its package
-        "sh: 1: ./run.sh: Permission denied",
-        "PermissionError: [Errno 13] Permission denied: '/tmp/x/tides.csv'",
-        "FileNotFoundError: [Errno 2] No such file or directory: 'tides.csv'",
-        "error: page not found\nlookup of git: no such remote",
-        "Error: connect ECONNREFUSED 127.0.0.1:41733",
-        "src/a.ts(1,8): error TS2307: Cannot find module 'left-pad'",
-    ],
-)
-def test_what_files_can_mend_is_asked_of_the_developer(output: str) -> None:
-    assert command_cause(output) is None

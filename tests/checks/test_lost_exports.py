@@ -112,14 +112,6 @@ def test_a_name_goes_where_the_task_takes_it_away_and_not_where_it_is_mentioned(
     assert discount(case.given) == case.right
 
 
-def test_what_moved_is_lost_to_those_who_ask_the_old_file() -> None:
-    moved = {"shop/vouchers.py": "def apply_discount(prices):\n    return prices\n"}
-    assert discount(**moved, others={}) == []
-    assert discount(**moved) == ["apply_discount"]
-    assert discount(**moved, new="from shop.vouchers import apply_discount\n" + WITHOUT) == []
-    assert discount(**moved, **{"shop/cart.py": "from shop.vouchers import apply_discount\n"}) == []
-
-
 def test_what_is_still_there_in_another_way_is_not_lost() -> None:
     assert discount(new="from shop.all import *\n") == []
     tried = "try:\n    from fast import apply_discount as a, total\nexcept ImportError:\n    apply_discount = a\n"

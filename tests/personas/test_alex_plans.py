@@ -4,8 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Prune, Read
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.calls.exchange import Delivered, MergeBrief, TaskBrief
@@ -77,17 +75,6 @@ async def test_a_plan_is_asked_for_and_gives_the_delivery_that_json_gives() -> N
     assert first.model_copy(update={"delivery": untold}) == second
     assert "### `CREATE`" in by_plan.segment(0, "rules")
     assert by_plan.segment(0, "contract") == ""
-
-
-@pytest.mark.parametrize(("lines", "whole"), [(1, True), (4000, False)])
-async def test_after_a_failure_that_came_back_a_file_is_wanted_whole_where_an_answer_has_room(
-    lines: int, whole: bool
-) -> None:
-    at = bench(says(JSON))
-    result = await delivered(at, old={"a.py": "A = 0  # zero\n" * lines}, repeated="assert A == 1")
-    assert result.accepted
-    assert ("Deliver every file you change whole" in at.step.prompts[0].text) is whole
-    assert ("### `EDIT`" in at.segment(0, "rules")) is not whole
 
 
 async def test_read_then_edit() -> None:
@@ -244,3 +231,17 @@ async def test_a_conflict_in_a_long_file_is_resolved_by_an_edit_of_what_was_show
     assert asked.count("old()\n=======\nmine()") == 1
     assert asked.count("line_795 = 795") == 1
     assert "line_5 = 5\n" not in asked
+
+
+async def test_what_a_cut_may_have_taken_is_asked_for_too() -> None:
+    old = {"a.py": "A = 0\n", "b.py": "B = 0\n"}
+    edits = [
+        Edit(path=f"{name.lower()}.py", pairs=(Pair(find=f"{name} = 0\n", replace=f"{name} = 1\n"),)) for name in "AB"
+    ]
+    text = plan(*edits)
+    for end, unknown in ((text.index("A = 1") + 2, "- a.py\n- b.py"), (text.index("---") + 4, "- b.py")):
+        at = bench(says(text[:end], stop_reason="max_tokens"), says(plan(edits[1]), "continuation"), says(text))
+        result = await delivered(at, old=old)
+        assert at.segment(1, "feedback").endswith(unknown), at.segment(1, "feedback")
+        assert result.accepted
+        assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 1\n"}

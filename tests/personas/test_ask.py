@@ -59,14 +59,6 @@ async def test_the_repair_request_shows_the_broken_text_in_a_fence_and_its_answe
     assert at.sink.named("answer_repaired_by_model")
 
 
-async def test_repair_requests_can_be_switched_off() -> None:
-    at = said(REFUSED, GOOD, repair=GOOD)
-    policies = Policies.model_validate({"answer": {"repair_requests": 0}})
-    at.desk.__dict__["policies"] = policies
-    assert (await asked(at)).accepted
-    assert at.asked == ["analysis 1", "analysis 2"]
-
-
 async def test_a_value_that_fails_a_check_is_asked_again_under_its_own_purpose() -> None:
     at = said(INVALID, GOOD, repair=GOOD)
     assert (await asked(at)).accepted
@@ -74,15 +66,6 @@ async def test_a_value_that_fails_a_check_is_asked_again_under_its_own_purpose()
     assert "failure_analysis is no filled list" in at.segment(1, "feedback")
     sent_back = at.sink.named("answer_sent_back")
     assert [finding["code"] for event in sent_back for finding in event.data["findings"]] == ["analysis.shape"]
-
-
-async def test_a_cut_answer_is_not_accepted_for_what_is_left_of_it() -> None:
-    at = said(CUT, GOOD)
-    assert (await asked(at)).accepted
-    assert at.asked == ["analysis 1", "analysis 2"]
-    assert "cut off" in at.segment(1, "feedback")
-    assert "wrong sum" not in at.segment(1, "feedback")
-    assert [event.message for event in at.sink.named("answer_truncated")] == ["jordan's analysis was cut off"]
 
 
 @pytest.mark.parametrize(("piece", "told"), [("// so on\n", "`// so on`"), (" \n", "blanks")])
@@ -139,18 +122,6 @@ async def test_the_same_answer_twice_changes_the_request_and_thrice_ends_the_loo
     assert 'wrong x" :' in at.segment(2, "feedback").split("It fails at line 1")[1], "the faulty line itself"
     assert [one.code for one in refused.findings][-1] == "answer.repeated"
     assert "came 3 times" in refused.findings[-1].message
-
-
-async def test_the_same_faults_twice_are_for_the_stronger_model() -> None:
-    at = settled(said(*[GOOD.replace("sum", word) for word in "abcd"]), stronger=["jordan"])
-    first, other = (Where(file=name) for name in ("a.py", "b.py"))
-    verdicts = [[major("x.wrong", "not so", where=where)] for where in (first, other, first)]
-
-    async def judge(_value: object) -> list[Finding]:
-        return verdicts.pop(0) if verdicts else []
-
-    assert (await asked(at, judge=judge, replies=4)).accepted
-    assert [(one.stronger, one.temperature) for one in at.step.prompts] == [*[(False, None)] * 3, (True, None)]
 
 
 async def failed(at: Bench, *, replies: int) -> SchemaValidationError:

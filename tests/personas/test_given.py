@@ -144,3 +144,13 @@ async def test_a_text_without_tasks_is_asked_about_once() -> None:
     assert at.asked == ["plan_extract 1"]
     assert codes(plan)[:3] == ["task_plan.no_tasks", "task_plan.no_goal", "task_plan.read_by_rules"]
     assert plan.breakdown.tasks == ()
+
+
+async def test_a_path_in_prose_that_a_model_could_read_is_no_finding_any_more() -> None:
+    text = PLAN.replace("**Files:** `shop/page.py`, `tests/test_page.py`;", "Modify: the page, shop/page.py\n\nAlso")
+    plan = await given(bench(says(changed(packages=[]))), text)
+    assert codes(plan) == ["task_plan.path"]  # `the page` beside it names no file
+    text = PLAN.replace("**Files:** `shop/page.py`, `tests/test_page.py`;", "Modify: the page in shop/page.py\n\nAlso")
+    plan = await given(bench(says(changed(packages=[]))), text)
+    assert codes(plan) == []
+    assert plan.breakdown.tasks[1].files_to_create == ("shop/page.py",)

@@ -11,14 +11,12 @@ from orchestrator.core.calls.exchange import FailureBrief, OlderTest, PastAttemp
 from orchestrator.core.finding import Finding
 from orchestrator.core.suite import FailureInstruction, TestSuite
 from orchestrator.personas.jordan import Jordan
-from orchestrator.settings import Policies
 from tests.answers.action_plan_text import render_plan
 from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.simulated import report
 from tests.support import breakdown, suite
 
 CONTENT = "from a import A\n\n\ndef test_a():\n    assert A == 1\n"
-EMPTY = "from a import A\n\nVALUE = A\n"
 WANTED = [{"criterion": "A price is shown", "test": "ask for it"}, {"criterion": "In euros", "test": "look at it"}]
 
 
@@ -56,19 +54,6 @@ async def test_a_plan_with_its_one_file_is_whole_wherever_the_model_stopped() ->
     assert written.suite is not None
     assert [(case.name, case.criterion) for case in written.suite.test_cases] == [("test_a", "A price is shown")]
     assert at.asked == ["suite 1"]
-
-
-@pytest.mark.parametrize(
-    ("mode", "criteria", "told"),
-    [("auto", True, "each of the 2"), ("smoke", True, "smoke tests"), ("acceptance", False, "acceptance criteria")],
-)
-async def test_the_mode_decides_how_many_tests_are_wanted(mode: str, criteria: bool, told: str) -> None:
-    policies = Policies.model_validate({"test": {"mode": mode}})
-    at = bench(says(suite(STORY, CONTENT)), policies=policies)
-    written = await Jordan(at.desk, brief()).suite(a_brief(acceptance_tests=WANTED if criteria else []), agrees)
-    assert written.suite is not None
-    assert told in at.step.prompts[0].text
-    assert {finding.code for finding in written.findings} == ({"suite.criteria"} if told == "each of the 2" else set())
 
 
 async def test_acceptance_tests_are_numbered_with_what_they_show() -> None:
@@ -144,17 +129,3 @@ async def test_an_older_test_is_changed_by_an_edit(path: str, find: str, changed
         assert written.suite is not None
         assert [(one.path, one.content) for one in written.suite.changed] == [("tests/test_old.py", changed)]
     assert "one `EDIT` more" in at.step.prompts[0].text
-
-
-async def test_a_case_in_the_words_of_the_plan_shows_the_storys_criterion() -> None:
-    own = ("The price is shown beside each book", "It is in euros")
-    content = f"{CONTENT}\n\ndef test_b():\n    assert A\n"
-    said = suite(STORY, content)
-    said["test_cases"] = [
-        {"name": "test_a", "criterion": WANTED[1]["criterion"]}, {"name": "test_b", "criterion": own[0]}
-    ]  # fmt: skip
-    at, told = bench(says(said)), brief()
-    told = told.model_copy(update={"story": told.story.model_copy(update={"acceptance_criteria": own})})
-    written = await Jordan(at.desk, told).suite(a_brief(acceptance_tests=WANTED), agrees)
-    assert written.suite is not None
-    assert [case.criterion for case in written.suite.test_cases] == [own[1], own[0]]

@@ -154,21 +154,6 @@ async def test_a_revision_of_a_plan_shows_the_files_that_were_asked_for() -> Non
     assert held == [[], ["a shop"], ["a shop"], ["a shop", "def bank"], []]
 
 
-@pytest.mark.parametrize(("turn", "persona", "purpose", "answer"), TURNS)
-async def test_what_is_shown_or_not_there_is_said_and_looks_come_to_an_end(
-    turn: Turn, persona: str, purpose: str, answer: str
-) -> None:
-    at = at_desk(persona, purpose, "READ shop.py\nREAD ship.py", "READ shop.py\nREAD bank.py", answer)
-    assert await turn(at.desk)
-    first, second = (prompt.text for prompt in at.step.prompts[1:])
-    assert "`ship.py` is not shown: it is no text file" in first
-    assert "No further look" not in first
-    assert "`shop.py` is shown in full already." in second
-    assert "return 'a shop'" in second
-    assert "def bank" in second
-    assert "No further look" in second
-
-
 @pytest.mark.parametrize("end", ["\n", " "])
 async def test_a_file_that_is_longer_than_the_room_is_shown_part_after_part(end: str) -> None:
     text = "".join(f"line {number}{end}" for number in range(4000))
@@ -189,25 +174,6 @@ async def test_a_file_that_is_longer_than_the_room_is_shown_part_after_part(end:
     assert "A = 1" in shown.slots["shown_files"]
     await shown.show(["short.py"], [])
     assert "`short.py` is shown in full already." in shown.slots["shown_files"]
-
-
-async def test_of_files_without_room_the_parts_that_the_story_is_about_are_shown_first() -> None:
-    """Three sources of sqlite-utils that a plan depends on are each longer than the room for all of them."""
-    texts = {name: f"def {name}():\n    pass\n" * 3000 for name in ("cli", "docs", "tests")}
-
-    async def look(_paths: Sequence[str]) -> Mapping[str, str]:
-        return texts
-
-    shown = Shown({}, look, 8000, looks=9, parts_of=lambda path, _text: f"the part of {path}")
-    await shown.show([*texts], [])
-    told = shown.slots["shown_files"]
-    assert [
-        f"### {name}\n\nthe part of {name}" in told and f"`{name}` has no room whole" in told for name in texts
-    ] == [True] * 3
-    assert not shown.in_full
-    await shown.show(["cli"], [])
-    assert "the part of cli" not in shown.slots["shown_files"]
-    assert "def cli():" in shown.slots["shown_files"]
 
 
 async def test_what_is_asked_for_first_is_shown_whole_and_the_rest_at_least_in_part() -> None:
@@ -265,3 +231,21 @@ A name.
     assert at.asked == ["delivery 1"]
     assert found.delivery is not None
     assert found.delivery.files[0].content == TREE["shop.py"].replace("a shop", "the shop")
+
+
+async def test_a_task_that_comes_back_shows_the_files_that_were_asked_for() -> None:
+    at = at_desk("alex", "delivery", "READ shop.py", DELIVERED, DELIVERED)
+    alex = Alex(at.desk, brief())
+    for _ in range(2):
+        assert (await alex.deliver(WORK, agrees, look)).accepted
+    assert ["a shop" in prompt.text for prompt in at.step.prompts] == [False, True, True]
+
+
+async def test_a_file_that_never_has_room_is_told_so() -> None:
+    async def look(_paths: Sequence[str]) -> Mapping[str, str]:
+        return {"cli.rst": "word " * 40_000}
+
+    shown = Shown({}, look, 8000, looks=9, in_part=False)
+    await shown.show(["cli.rst"], [])
+    told = "`cli.rst` is not shown: it is too long to be shown whole, whatever is pruned"
+    assert shown.slots["shown_files"] == f"{told}; `READ cli.rst#L1-L200` shows lines of it."

@@ -5,7 +5,6 @@ from typing import Any
 
 from orchestrator.core.finding import major
 from orchestrator.personas.mike import Mike
-from orchestrator.settings import Policies
 from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, task
 
@@ -78,16 +77,6 @@ async def test_a_conflict_needs_no_tasks_and_no_completion() -> None:
     assert at.asked == ["breakdown 1"]
 
 
-async def test_an_entry_that_is_no_path_is_left_out_when_it_keeps_coming() -> None:
-    odd = breakdown(STORY, ["a.py", 7])
-    at = bench(*[says("breakdown", odd) for _ in range(3)])
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert at.asked == ["breakdown 1", "breakdown 2", "breakdown 3"]
-    assert planned.breakdown is not None
-    assert planned.breakdown.tasks[0].files_to_create == ("a.py",)
-    assert [(f.code, f.severity.blocks) for f in planned.findings] == [("breakdown.unsafe_path", False)]
-
-
 async def revised(at: Bench) -> str:
     mike = Mike(at.desk, brief())
     planned = await mike.breakdown(SURFACE, "", None)
@@ -102,16 +91,3 @@ async def test_a_revision_names_the_issue_its_fix_and_the_last_plan() -> None:
     assert WHOLE in feedback
     await Mike(at.desk, brief()).breakdown(SURFACE, feedback, None)
     assert at.segment(1, "feedback").strip().endswith("```")
-
-
-async def test_the_same_plan_again_changes_the_request_and_earlier_reasons_travel_on() -> None:
-    at = bench(*[says("breakdown", WHOLE)] * 3, policies=Policies.model_validate({"stronger": ["mike"]}))
-    mike, feedback = Mike(at.desk, brief()), ""
-    for why in ("the page has no file", "the page is too large", ""):
-        planned = await mike.breakdown(SURFACE, feedback, None)
-        feedback = mike.revision(planned, [major("x.wrong", why)])
-    third = at.segment(2, "feedback")
-    assert "the page is too large" in third
-    assert "the page has no file" in third.split("Said of your earlier plans")[1]
-    assert ["letter for letter" in at.segment(number, "feedback") for number in range(3)] == [False, False, True]
-    assert [(one.stronger, one.temperature) for one in at.step.prompts] == [(False, None), (False, None), (True, 1.0)]

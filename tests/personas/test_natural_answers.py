@@ -118,16 +118,3 @@ async def test_a_suite_needs_no_form_and_no_name_of_its_own(text: str, path: str
     suite = (await Jordan(at.desk, brief()).suite(given, agrees)).suite
     assert suite is not None
     assert (suite.test_file, suite.test_content, suite.expected_names) == (path, TESTS, ("test_count",))
-
-
-async def test_a_suite_in_whole_files_names_its_criteria_by_number() -> None:
-    text = f"tests/test_words.py\n```python\n{TESTS.replace('def test', '# criterion 1' + chr(10) + 'def test')}```"
-    at = bench({"persona": "jordan", "purpose": "suite", "text": text}, policies=Policies(formats={"jordan": "whole"}))
-
-    async def agrees(_suite: TestSuite) -> list[Finding]:
-        return []
-
-    given = SuiteBrief(breakdown=PLAN, surface=SURFACE, files={"words.py": CODE})
-    suite = (await Jordan(at.desk, brief()).suite(given, agrees)).suite
-    assert suite is not None
-    assert [(case.name, case.criterion) for case in suite.test_cases] == [("test_count", "A price is shown")]

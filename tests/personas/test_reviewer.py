@@ -71,21 +71,6 @@ async def test_the_reviewer_sees_task_contract_story_diff_and_what_was_open() ->
     assert at.segment(0, "feedback") == ""
 
 
-async def test_the_skills_for_the_change_stand_before_what_changes_with_the_task() -> None:
-    at = bench(says(CLEAN), says(CLEAN), says(CLEAN))
-    other = DIFF.replace("app.py", "shop/other.py").replace("A = 2", "B = 3")
-    for diff in (DIFF, other, DIFF.replace("app.py", "notes.txt")):
-        await reviewed(at, a_brief(diff))
-    one, two, without = at.step.prompts
-    assert at.segment(0, "skills").startswith("## Often overlooked in such files\n\n### Python\n\n- A mutable default")
-    assert [part.text for part in one.segments[:-1]] == [part.text for part in two.segments[:-1]]
-    assert [part.name for part in one.segments] == [*(part.name for part in without.segments[:-1]), "skills", "task"]
-    told = [event.data["skills"] for event in at.sink.events if event.name == "review_read"]
-    assert told == [["Python"], ["Python"], []]
-    assert one.version == two.version
-    assert one.version.partition("+")[0] == without.version, "the version says of which texts the prompt is made"
-
-
 @pytest.mark.parametrize(
     "text",
     [

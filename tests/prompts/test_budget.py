@@ -1,4 +1,5 @@
 import re
+import time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,3 +71,10 @@ def test_caps_are_told() -> None:
     assert cap("abcdef", 3) == "abc … (3 more characters left out)"
     assert cap_middle("abcdef", 4) == "ab\n[… 2 characters left out …]\nef"
     assert cap_middle("abcdef", 0) == "\n[… 6 characters left out …]\n"
+
+
+def test_many_and_long_blocks_take_linear_time() -> None:
+    started = time.process_time()
+    fit([ContextBlock(name=f"file {n}", text="x\n" * 500) for n in range(3000)], 10_000)
+    fit([ContextBlock(name="long", text="```\n" * 200_000)], 100_000)
+    assert time.process_time() - started < 5

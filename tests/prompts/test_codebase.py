@@ -27,13 +27,6 @@ def test_what_fits_is_shown_whole_by_path() -> None:
     assert found.tokens == tokens(found.text)
 
 
-def test_the_same_files_in_any_order_give_the_same_text() -> None:
-    files = {f"src/m{n}.py": f"x = {n}\n" * n for n in range(200)}
-    shuffled = list(files.items())
-    random.Random(1).shuffle(shuffled)
-    assert packed(files).text == packed(dict(shuffled)).text
-
-
 def test_the_biggest_and_least_telling_go_first_and_all_that_is_missing_is_named() -> None:
     source = "def f(): pass\n"
     files = {
@@ -93,13 +86,6 @@ def test_binaries_and_secrets_stay_out() -> None:
 )
 def test_files_of_secrets_are_known_by_name(path: str) -> None:
     assert is_private_file(path)
-
-
-@pytest.mark.parametrize(
-    "path", [".env.example", "env.py", "secrets.py", "id_rsa.pub", "keyboard.key.md", "src/secret_store.ts", "token.go"]
-)
-def test_other_files_are_not(path: str) -> None:
-    assert not is_private_file(path)
 
 
 def test_what_the_requirements_speak_of_goes_first() -> None:

@@ -1,5 +1,5 @@
 from orchestrator.core.finding import Where, critical, major, minor
-from orchestrator.prompts.feedback import MAX_FINDINGS, MAX_PREVIOUS, MAX_TEXT, render_feedback, render_revision
+from orchestrator.prompts.feedback import render_feedback, render_revision
 
 PREVIOUS = '{"tasks": "```` `${x}`"}\n'
 FINDINGS = [
@@ -34,21 +34,6 @@ def test_a_revision_has_its_section_and_bullets() -> None:
     assert text.count("\n- Issue (") == len(FINDINGS)
     assert "Send the whole plan again" in text
     assert PREVIOUS in text
-
-
-def test_no_findings_no_section_and_no_previous_no_fence() -> None:
-    assert render_feedback([], PREVIOUS) == render_revision([], PREVIOUS) == ""
-    assert "```" not in render_feedback(FINDINGS, None)
-    assert "```" not in render_feedback(FINDINGS, "  \n")
-
-
-def test_caps_are_told() -> None:
-    many = [minor("a.b", f"number {n}") for n in range(MAX_FINDINGS)] + [major("a.b", "m" * (MAX_TEXT + 9), fix="f")]
-    text = render_feedback(many, "x" * (MAX_PREVIOUS + 5))
-    assert "[1 more findings, none of them graver, are left out.]" in text
-    assert "m" * MAX_TEXT + " … (9 more characters left out)" in text
-    assert "[… 5 characters left out …]" in text
-    assert f"number {MAX_FINDINGS - 1}" not in text
 
 
 def test_text_of_several_lines_cannot_pass_for_headings_or_close_a_fence() -> None:

@@ -50,24 +50,6 @@ def test_packaged_prompts_render_stable_first_with_every_value_once(name: str) -
     assert len(TEXTS[name].encode()) < 8500
 
 
-ALWAYS_LAST = {
-    *("architect/breakdown_missing", "architect/amendment"),
-    *("developer/merge", "developer/merge_plan", "developer/merge_whole"),
-    "analyst/stage",
-}
-"""Prompts whose last segment says something else, too."""
-
-
-@pytest.mark.parametrize("name", sorted(PROMPT_SLOTS))
-def test_without_feedback_the_prompt_has_no_trace_of_it(name: str) -> None:
-    slots = dict.fromkeys(PROMPT_SLOTS[name], "x") | ({"feedback": " \n"} if "feedback" in PROMPT_SLOTS[name] else {})
-    rendered = LIBRARY.render(name, slots)
-    assert ("feedback" in {s.name for s in rendered}) == (
-        "feedback" not in PROMPT_SLOTS[name] and not name.startswith("repair")
-    ) or (name in ALWAYS_LAST)
-    assert all(segment.text.strip() for segment in rendered)
-
-
 def test_re_asks_share_their_prefix_with_the_first_ask() -> None:
     for first, other, up_to in (
         ("architect/breakdown", "architect/breakdown_missing", "feedback"),
@@ -82,22 +64,6 @@ def test_re_asks_share_their_prefix_with_the_first_ask() -> None:
             for n in (first, other)
         )
         assert one == two
-
-
-def test_blank_sections_and_segments_are_left_out_and_blank_values_do_not_leave_headings() -> None:
-    lib = library(REPAIR)
-    assert segments(lib, schema="S", problem="", broken=" \n ") == {"role": "Repair.", "contract": "## Shape\n\nS"}
-    assert segments(lib, schema="", problem="", broken="B") == {
-        "role": "Repair.",
-        "feedback": '## Broken\n\n<data of="the text to repair">\nB\n</data>',
-    }
-
-
-def test_a_section_with_words_of_its_own_stays() -> None:
-    text = REPAIR.replace("## Broken\n", "## Broken\n\nHere it is:\n")
-    assert segments(library(text), schema="S", problem="P", broken="")["feedback"].startswith(
-        "## Broken\n\nHere it is:"
-    )
 
 
 @given(st.text(alphabet=st.sampled_from(list("{}x \n#`<!->$\\1")) | st.characters(codec="utf-8"), max_size=60))
@@ -139,16 +105,6 @@ def test_missing_and_unknown_prompts_are_named() -> None:
         LIBRARY.render("tester/suit", {})
 
 
-def test_a_person_s_word_leaves_no_trace_where_there_is_none() -> None:
-    name = "architect/breakdown"
-    slots = dict.fromkeys(PROMPT_SLOTS[name], "x") | {"comment": "", "overridden_conflict": ""}
-    plain = "".join(segment.text for segment in LIBRARY.render(name, slots))
-    said = "".join(segment.text for segment in LIBRARY.render(name, slots | {"comment": "use a copy"}))
-    assert "## Comment of a person" not in plain
-    assert "## Comment of a person on this story\n\nuse a copy" in said
-    assert "## Conflict that a person has overridden" not in said
-
-
 def test_slots_given_must_be_those_of_the_prompt() -> None:
     slots = dict.fromkeys(PROMPT_SLOTS["repair"], "x")
     with pytest.raises(
@@ -157,10 +113,3 @@ def test_slots_given_must_be_those_of_the_prompt() -> None:
         LIBRARY.render("repair", {**slots, "brokn": ""})
     with pytest.raises(ConfigError, match=r"repair\.md: nothing given for the slot \{\{broken\}\}"):
         LIBRARY.render("repair", {"schema": "", "problem": ""})
-
-
-def test_the_version_follows_the_text() -> None:
-    assert library(REPAIR).version("repair") == library(REPAIR).version("repair") != LIBRARY.version("repair")
-    assert len(LIBRARY.version("architect/breakdown")) == 16
-    with pytest.raises(ConfigError):
-        LIBRARY.version("nobody")

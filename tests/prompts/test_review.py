@@ -24,13 +24,11 @@ from orchestrator.core.delivery import (
 )
 from orchestrator.core.finding import Severity
 from orchestrator.prompts.feedback import MAX_COMMENTS, render_comments, render_diff, render_issues
-from orchestrator.prompts.render import PROMPT_SLOTS
 from tests.answers.review_text import NO_ISSUE, SEVERITIES, render_review
 from tests.prompts.packaged import fenced, packaged_files, packaged_texts
 
 FILES, TEXTS = packaged_files(), packaged_texts()
 FORMAT = FILES["shared/review_format"]
-PROMPTS = [name for name in PROMPT_SLOTS if name.startswith("reviewer/") or "review" in name.rpartition("/")[2]]
 
 
 def test_the_format_and_the_words_of_the_reader_are_the_same() -> None:
@@ -55,21 +53,6 @@ def test_a_review_below_the_format_given_back_counts_and_below_another_review_in
     written = render_review(Review(summary="It is right.", verdict=Verdict.YES, rationale="Nothing is missing."))
     before = FORMAT.replace("Ready: Yes | No | With fixes 1-N", line)
     assert parse_review(f"{before}\n\n{written}")[0].verdict is verdict
-
-
-@pytest.mark.parametrize("name", PROMPTS)
-def test_the_worked_example_is_read_as_what_it_says(name: str) -> None:
-    review, findings = parse_review(fenced(TEXTS[name])[-1])
-    assert findings == ()
-    assert review.verdict is Verdict.WITH_FIXES
-    assert review.fixes == (1,)
-    assert [(one.number, one.severity, one.file, one.line) for one in review.issues] == [
-        (1, Severity.MAJOR, "<path>", 14)
-    ]
-    assert all(one.issue and one.why and one.fix for one in review.issues)
-    assert review.summary
-    assert review.good_patterns
-    assert review.rationale
 
 
 def a_diff(path: str, lines: int = 3, text: str = "x") -> str:

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.core.errors import ConfigError
 from orchestrator.prompts.feedback import files_of
 from orchestrator.prompts.render import PromptLibrary, load_prompts
-from orchestrator.prompts.skills import MOST_CHARS, ROOM, SKILLS, Skill, choose_skills, render_skills
+from orchestrator.prompts.skills import MOST_CHARS, SKILLS, choose_skills
 from orchestrator.settings import packaged
 from tests.prompts.packaged import packaged_library
 
@@ -50,23 +50,6 @@ def names(files: Mapping[str, str]) -> list[str]:
 )
 def test_a_change_brings_the_skills_for_its_files(files: dict[str, str], told: list[str]) -> None:
     assert names(files) == told
-
-
-def test_the_room_goes_to_what_most_of_the_change_is_about_and_the_order_stays() -> None:
-    skills = [Skill(name=name, files=(f"*.{name}",), text="x" * (ROOM // 2)) for name in ("a", "b", "c")]
-    for large, told in (("a", ["a", "c"]), ("b", ["b", "c"])):
-        files = {"one.a": "1\n", "one.b": "1\n", "one.c": "1\n" * 9, f"more.{large}": "1\n" * 5}
-        for order in (files, dict(reversed(files.items()))):
-            assert [skill.name for skill in choose_skills(skills, files_of(diff_of(order)))] == told
-
-
-def test_the_packaged_skills_are_short_lists() -> None:
-    for skill in PACKAGED:
-        lines = skill.text.splitlines()
-        assert all(line.startswith("- ") for line in lines), skill.name
-        assert 8 <= len(lines) <= 20, skill.name
-        assert len(skill.text) <= 2_000, skill.name
-    assert render_skills(PACKAGED[:1]).startswith(f"### {PACKAGED[0].name}\n\n- ")
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,8 @@
 """The line that ends a story: its cause, what it cost, and what helps (values in, values out)."""
 
-import pytest
-
-from orchestrator.core.finding import Finding, decisive, major, minor
-from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.core.suite import RunProblem, TestReport
-from orchestrator.sprint.budgets import Spending
 from orchestrator.story.context import cause_of, red_finding, summary
-from tests.reports.test_history import turn
 from tests.simulated import report
-from tests.sprint.test_supervisor import Play
 
 NO_HTTPX = """\
 tests/test_us_1.py:3: in <module>
@@ -20,23 +13,6 @@ The above exception was the direct cause of the following exception:
 
 E   RuntimeError: The starlette.testclient module requires the httpx package.
 """
-ENVIRONMENT = major(
-    "environment.no_program", "this machine has no program `git`", fix="install it, then `reset` the story"
-)
-RED = major("test.failed", "after 3 attempts: 1 passed, 2 failed", fix="see `show`")
-UNAPPROVED = major("review.unapproved", "T-A-01 was not approved in 5 reviews")
-ENDS: list[tuple[list[Finding], Finding | None]] = [
-    ([], None),
-    ([minor("a.b", "advice")], minor("a.b", "advice")),
-    ([RED, UNAPPROVED], RED),
-    ([RED, ENVIRONMENT, UNAPPROVED], ENVIRONMENT),
-    ([UNAPPROVED], UNAPPROVED),
-]
-
-
-@pytest.mark.parametrize(("findings", "first"), ENDS)
-def test_the_cause_goes_before_what_follows_from_it(findings: list[Finding], first: Finding | None) -> None:
-    assert decisive(findings) == first
 
 
 def test_a_red_run_names_what_was_raised_and_few_tests() -> None:
@@ -57,16 +33,3 @@ def test_a_red_run_names_what_was_raised_and_few_tests() -> None:
         node = TestReport(problem=RunProblem.MISSING_NAMES, output=f"{said}\n    at a.js:1\n")
         assert cause_of(node) == said
     assert cause_of(TestReport(problem=RunProblem.NO_TESTS, output="nothing to say")) == ""
-
-
-async def test_the_line_names_cause_cost_and_what_helps() -> None:
-    sprint = Play({"A": ()}, {"A": StoryOutcome(id="A", status=StoryStatus.FAILED, findings=(RED, ENVIRONMENT))})
-    spending = Spending([turn("SP-001/A:1"), turn("SP-001/A:2", cost=0.25)])
-    sprint.spent = spending.of
-    await sprint.run()
-    (line,) = [event.message for event in sprint.sink.events if event.name == "story_finished"]
-    assert line == (
-        "A is failed: this machine has no program `git`; it cost 2 calls and 0.75 USD; "
-        "install it, then `reset` the story"
-    )
-    assert spending.of("B") == ""

@@ -71,9 +71,3 @@ def test_what_is_not_taken_says_where_and_why(text: str, line: int | None, said:
     assert (value, problem.line if problem else None) == (None, line)
     assert problem is not None
     assert said in problem.message
-
-
-@pytest.mark.parametrize("piece", ["&a [*a]\n", "- [\n", "{a: ", "'", "# x\n", " ", "\n", "a: b\n", "? ", "|\n"])
-def test_half_a_megabyte_of_anything_ends(piece: str) -> None:
-    value, problem = read_written(piece * (500_000 // len(piece)))
-    assert problem is None or value is None

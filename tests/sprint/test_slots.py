@@ -10,24 +10,6 @@ from hypothesis import strategies as st
 from orchestrator.sprint.slots import Slots
 
 
-async def test_a_story_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> None:
-    slots, inside = Slots(1), asyncio.Event()
-
-    async def waits() -> None:
-        async with slots.given_back("A"):
-            inside.set()
-            await asyncio.Event().wait()
-
-    slots.take("A")
-    task = asyncio.create_task(waits())
-    await inside.wait()
-    assert slots.free
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    assert slots.waiting == frozenset()
-    assert slots.free
-
-
 async def test_a_story_that_is_cancelled_while_it_comes_back_frees_its_place_in_the_line() -> None:
     slots, answered = Slots(1), asyncio.Event()
 
@@ -45,24 +27,6 @@ async def test_a_story_that_is_cancelled_while_it_comes_back_frees_its_place_in_
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     slots.release("B")
-    assert slots.free
-
-
-async def test_one_that_the_engine_went_on_with_by_itself_takes_no_slot_while_it_waits() -> None:
-    slots, answered = Slots(1), asyncio.Event()
-
-    async def waits() -> None:
-        async with slots.given_back("A"):
-            await answered.wait()
-
-    task = asyncio.create_task(waits())
-    await asyncio.sleep(0)
-    slots.take("A")
-    assert slots.free
-    answered.set()
-    await task
-    assert not slots.free
-    slots.release("A")
     assert slots.free
 
 

@@ -192,12 +192,6 @@ async def test_ready_stories_start_by_priority_then_by_place() -> None:
     assert play.order == ["C", "B", "D", "A"]
 
 
-async def test_a_story_waits_for_all_before_it_is_blocked_by_one() -> None:
-    play = Play({"A": [], "B": [], "C": ["A", "B"]}, {"A": FAILED, "B": FAILED})
-    await play.run(at_once=1)
-    assert play.outcome("C").status is StoryStatus.BLOCKED
-
-
 async def test_an_exception_in_a_workflow_fails_one_story_only() -> None:
     play = Play({"A": [], "B": []}, {"A": ZeroDivisionError("a defect")})
     await play.run()
@@ -312,74 +306,6 @@ async def test_continuing_joins_what_ran_first_and_tells_nothing_twice() -> None
     assert len(play.runner.started) == 3
     completed = {name: row["Execution_Status"] for name, row in play.cells.rows.items()}
     assert completed == {name: row["Execution_Status"] for name, row in before.items()}
-
-
-async def test_what_had_begun_goes_on_also_when_what_it_waited_for_was_reset_and_fails_now() -> None:
-    play = Play({"A": [], "B": ["A"], "C": ["A"]})
-    await play.run()
-    kept = ("SP-001/A:", "SP-001/B:story_started")
-    play.sink.events[:] = [event for event in play.sink.events if event.id.startswith(kept)]
-    play.sink._ids = {event.id for event in play.sink.events}
-    play.record = play.record.reset(("A",))
-    play.runner = Runner({"A": FAILED})
-    await play.run()
-    assert play.statuses() == {"A": "failed", "B": "done", "C": "blocked"}
-    assert sorted(play.runner.started) == ["SP-001/A@2", "SP-001/B"]
-
-
-async def test_a_story_that_the_engine_took_to_a_person_by_itself_is_awaited_like_any_other() -> None:
-    class Recovered(Runner):
-        """Goes on with B by itself while A has the only slot; B's answer comes meanwhile."""
-
-        async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
-            if workflow_id.endswith("A"):
-                self.other = asyncio.create_task(self.go_on("SP-001/B"))
-                await asyncio.sleep(0)
-                outcome = await super().run_story(workflow_id, payload)
-                assert not self.other.done(), "A has the slot"
-                return outcome
-            self.started.append(workflow_id)
-            await self.other
-            return StoryOutcome(id="B", status=DONE)
-
-        async def go_on(self, workflow_id: str) -> None:
-            async with self.slots.given_back(workflow_id):
-                await asyncio.sleep(0)
-            await asyncio.sleep(0)
-
-    play = Play({"A": [], "B": []})
-    await play.run(at_once=1)
-    begun = [event for event in play.sink.events if event.name == "story_started"]
-    play.sink.events[:] = begun
-    play.sink._ids = {event.id for event in begun}
-    play.runner = Recovered({})
-    await play.run(at_once=1)
-    assert sorted(play.order) == ["A", "B"]
-    assert play.statuses() == {"A": "done", "B": "done"}
-    assert play.slots.free
-
-
-async def test_ending_early_ends_the_running_stories() -> None:
-    cancelled = []
-
-    class Slow(Runner):
-        async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                cancelled.append(workflow_id)
-                raise
-            raise AssertionError
-
-    play = Play({"A": [], "B": []})
-    play.runner = Slow({})
-    task = asyncio.create_task(play.run())
-    await asyncio.sleep(0.05)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert cancelled == ["SP-001/A", "SP-001/B"]
-    assert play.statuses() == {"A": "executing", "B": "executing"}
 
 
 @st.composite

@@ -6,19 +6,16 @@ from typing import Any
 
 import pytest
 
-from orchestrator.checks.breakdown import read_breakdown
-from orchestrator.core.calls.exchange import Analysed
 from orchestrator.core.command import Verdict
 from orchestrator.core.delivery import CommitNote, FileChange
 from orchestrator.core.event import Level
 from orchestrator.core.sprint import StoryStatus
-from orchestrator.core.suite import CaseResult, FailureInstruction, ReportedCase, RunProblem, TestReport
+from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport
 from orchestrator.story.context import failure_text
-from orchestrator.story.suite_loop import orders
 from tests.memory_workspace import MemoryWorkspace
 from tests.simulated import SimulatedRunner
 from tests.story.test_story import OTHER, RED, A, Stand, codes, good, provider
-from tests.support import breakdown, suite, suite_text
+from tests.support import suite, suite_text
 
 
 def mended(stand: Stand, *values: int, fix: str = "us_1.py", told: str = "return 1") -> None:
@@ -191,22 +188,6 @@ async def test_an_older_test_that_expects_what_the_story_changes_is_changed_wher
         assert stand.sink.named("amendment_refused")[0].data["asked"] == {"files": [OLD]}
 
 
-async def test_the_storys_own_tests_are_no_older_ones(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, base={OLD: OLD_TEXT}, stories=[RED] * 3)
-    mended(stand, 2)
-    stand.team.deliver(A, 1, good(value=3))
-    own = {**LIMIT, "file": "tests/test_us_1.py"}
-    analysis = {"failure_analysis": [{"file": "us_1.py", "issue": "it is 2", "fix": "1"}], "tests_to_change": [own]}
-    stand.team._lines = [one for one in stand.team._lines if one["purpose"] != "analysis"]
-    stand.team._turns.clear()
-    stand.team.say("jordan", A, "analysis", analysis)
-    outcome, _ = await told(stand, tmp_path, test={"max_attempts": 2})
-    assert outcome.status is StoryStatus.NEEDS_ATTENTION
-    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "analysis 1", "delivery 2"]
-    (event,) = stand.sink.named("failure_analysed")
-    assert event.data["tests_to_change"] == [own]
-
-
 async def test_older_tests_that_stay_broken_need_a_person_and_what_was_bad_before_counts_for_nobody(
     tmp_path: Path,
 ) -> None:
@@ -292,19 +273,6 @@ async def test_a_suite_that_is_not_what_the_tester_wrote_shows_nothing(tmp_path:
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
     assert "test.tampered" in codes(outcome)
     assert [event.data["problem"] for event in stand.sink.named("tests_finished")] == [None, "tampered"]
-
-
-def test_what_the_tester_says_of_the_environment_and_of_other_files_travels_with_the_request() -> None:
-    plan, _ = read_breakdown(breakdown(A, ["us_1.py"]), A)
-    assert plan is not None
-    other = FailureInstruction(file="other.py", issue="It lacks a unit.", fix="Name metres.")
-    said = Analysed(instructions=(other,), environment="there is no\nclock here")
-    (order,) = orders(plan, {task.task_id: task.files_to_create for task in plan.tasks}, said, FAILED)
-    assert order.failure_output.startswith("The tests failed:")
-    assert order.analysed.split("\n") == [
-        "- The tester says of the environment: there is no clock here",
-        "- The tester says of other.py, which is no file of your task: It lacks a unit. Name metres.",
-    ]
 
 
 def test_what_several_tests_say_is_told_once_and_whole() -> None:

@@ -37,22 +37,6 @@ def test_each_test_has_a_result_before(before: TestReport, results: list[str]) -
 
 
 @pytest.mark.parametrize(
-    ("message", "judged"),
-    [
-        ("AttributeError: module 'shop' has no attribute 'total'", False),
-        ("E   ImportError: cannot import name 'total' from 'shop'", False),
-        ("TypeError: shop.total is not a function", False),
-        ("SyntaxError: The requested module './shop.js' does not provide an export named 'total'", False),
-        ("assert 1 == 2", True),
-        ("KeyError: 'nobody'", True),
-    ],
-)
-def test_what_fails_for_want_of_a_name_is_not_judged_before(message: str, judged: bool) -> None:
-    before = results_before(SUITE, report(failed=["test_new"], message=message))
-    assert before["test_new"] == ("failed" if judged else "not judged")
-
-
-@pytest.mark.parametrize(
     ("text", "added", "needs"),
     [
         ("from shop import total\n", ["shop.py"], True),
@@ -132,15 +116,6 @@ PASSES = report(passed=["test_us_1"])
 FAILS = report(failed=["test_us_1"])
 
 
-async def test_a_test_that_fails_before_is_enough(tmp_path: Path) -> None:
-    stand = stand_with(tmp_path, FAILS)
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.DONE
-    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1"]
-    assert outcome.before == {"test_us_1": "failed"}
-    assert "test.passes_before" not in codes(outcome)
-
-
 async def test_a_criterion_without_such_a_test_is_asked_for_once(tmp_path: Path) -> None:
     stand = stand_with(tmp_path, PASSES, FAILS)
     stronger = LOADABLE + "\n\n# stronger\n"
@@ -190,26 +165,6 @@ async def test_a_criterion_whose_tests_pass_with_empty_functions_is_asked_for_on
     assert "test.passes_hollow" not in codes(outcome)
 
 
-@pytest.mark.parametrize(
-    ("criterion", "suites"),
-    [("value is importable from us_1", 1), ("value can be imported from us_1 and returns 1", 2)],
-)
-async def test_a_name_that_was_missing_before_shows_a_criterion_that_asks_for_it(
-    tmp_path: Path, criterion: str, suites: int
-) -> None:
-    stand = Stand(tmp_path, hollows=[PASSES, PASSES])
-    stand.criteria = (criterion,)
-    stand.team.plan(A, ["us_1.py"])
-    stand.team.deliver(A, 1, {"us_1.py": "def value():\n    return 1\n"})
-    for version in range(2):
-        cases = [{"name": "test_us_1", "criterion": criterion}]
-        stand.team.say("jordan", A, "suite", {**suite(A, f"{suite_text(A)}N = {version}\n"), "test_cases": cases})
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.DONE, outcome.findings
-    assert len([call for call in stand.asked if call.startswith("suite")]) == suites
-    assert ("test.passes_hollow" in codes(outcome)) == (suites > 1)
-
-
 async def test_an_honest_none_is_advice(tmp_path: Path) -> None:
     stand = stand_with(tmp_path, hollows=[PASSES, PASSES])
     stand.team.suite(A, suite_text(A) + "\n\n# it is still nothing\n")
@@ -241,16 +196,4 @@ async def test_one_that_does_not_pass_in_the_last_attempt_is_put_back(tmp_path: 
     assert outcome.status is StoryStatus.DONE, outcome.findings
     assert stand.workspace.result["tests/test_us_1.py"] == LOADABLE
     assert "test.passes_before" in codes(outcome)
-    assert outcome.before == {"test_us_1": "passed"}
-
-
-@pytest.mark.parametrize("answered", ["the same suite", "nothing"])
-async def test_what_stays_unnoticed_is_advice(tmp_path: Path, answered: str) -> None:
-    stand = stand_with(tmp_path, PASSES, PASSES)
-    if answered == "the same suite":
-        stand.team.suite(A, LOADABLE)
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.DONE, outcome.findings
-    (finding,) = [finding for finding in outcome.findings if finding.code == "test.passes_before"]
-    assert repr(CRITERION) in finding.message
     assert outcome.before == {"test_us_1": "passed"}

@@ -272,14 +272,3 @@ async def test_a_person_may_let_tests_go_and_nothing_else(tmp_path: Path) -> Non
     assert outcome.status is StoryStatus.DONE, outcome.findings
     (let_go,) = [finding for finding in outcome.findings if finding.code == "merge.tests_let_go"]
     assert let_go.message == "anna let tests go that ran before: old::test_old"
-
-
-async def test_a_tree_that_was_green_as_it_is_is_merged_without_another_run(tmp_path: Path) -> None:
-    """US-1 merges while nothing else has; US-2 began before that, so that its merge is another tree."""
-    stand = Pair(tmp_path, one=BASE["shared.py"] + "\n\ndef more():\n    return 1\n")
-    replies = await provider(stand.team, stand.folder)
-    await stand.workspace.open("US-2")
-    await stand.run(replies)
-    wholes = stand.runner.ran.count(None)  # on its branch, and what was there before
-    (merged,) = [event for event in stand.sink.events if event.name == "story_merged"]
-    assert (wholes, merged.data["tested"]) == (2, True)

@@ -1,8 +1,6 @@
 """Stories that do not go together, with real git and real runs of tests, one after the other: in a known order."""
 
 import asyncio
-import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -130,36 +128,3 @@ def test_two_stories_that_add_to_the_same_test_file_are_joined_without_anybody_b
     merged = sprint.result(SHOP)
     assert [f"def test_{name}" in merged for name in ("one", "two", "three")] == [there, True, True]
     assert merged.count("from one import one") == 1
-
-
-SITE = {
-    "package.json": '{"name": "site", "private": true, "workspaces": ["x", "y", "zbase"]}\n',
-    "x/package.json": '{"name": "x"}\n',
-    "y/package.json": '{"name": "y"}\n',
-    "zbase/package.json": '{"name": "zbase", "version": "1.0.0"}\n',
-}
-
-
-MEMBERS = ("x", "y", "zbase")
-LINKS = {f"node_modules/{name}": {"resolved": name, "link": True} for name in MEMBERS}
-ROOT = {"": {"name": "site", "workspaces": [*MEMBERS]}}
-LOCK = ROOT | LINKS | {"x": {}, "y": {}, "zbase": {"version": "1.0.0"}}
-
-
-@pytest.mark.skipif(shutil.which("npm") is None, reason="npm makes the lock file")
-def test_a_lock_file_in_conflict_is_made_again_by_its_tool(tmp_path: Path) -> None:
-    """Both stories change the same lines of package-lock.json, each by a manifest of its own; npm needs no network."""
-    lock = json.dumps({"name": "site", "lockfileVersion": 3, "requires": True, "packages": LOCK}, indent=2) + "\n"
-    sprint = Sprint(tmp_path, {**SITE, "package-lock.json": lock}, "US-1", "US-2")
-    for story, member in (("US-1", "x"), ("US-2", "y")):
-        manifest = json.dumps({"name": member, "dependencies": {"zbase": "*"}})
-        code = f"def {member}():\n    return '{member}'\n"
-        test = f"from {member}_page import {member}\n\n\ndef test_{member}():\n    assert {member}() == '{member}'\n"
-        sprint.deliver(story, {f"{member}/package.json": f"{manifest}\n", f"{member}_page.py": code}, test)
-    outcomes = sprint.run(PLAIN_TESTS)
-    assert [outcome.status for outcome in outcomes] == [StoryStatus.DONE] * 2, [one.findings for one in outcomes]
-    assert sprint.prompts == [], "the developer is not asked about the lock file"
-    subjects = git(tmp_path / "mirror.git", "log", "--format=%s", "orchestrator/s1/US-2")
-    assert "Merge the result branch into US-2" in subjects, "git could not merge the two"
-    packages = json.loads(sprint.result("package-lock.json"))["packages"]
-    assert packages["x"]["dependencies"] == packages["y"]["dependencies"] == {"zbase": "*"}

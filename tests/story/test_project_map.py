@@ -17,7 +17,7 @@ from orchestrator.story.project_map import (
     project_map,
     ranked,
 )
-from orchestrator.story.project_scan import build_surface, scan_paths, versions_of
+from orchestrator.story.project_scan import build_surface, scan_paths
 
 SHOP = {
     "shop/__init__.py": "",
@@ -123,22 +123,6 @@ def test_around_a_task_stand_what_it_imports_who_imports_it_and_what_it_names() 
     assert "shop/cart.py" not in shown
     many = {f"m{n}.py": ("shop/prices.py",) for n in range(50)}
     assert len(near_paths("x", ["shop/prices.py"], tuple(many), (), many)) == NEAR_FILES
-
-
-def test_a_long_module_is_an_outline_and_the_parts_that_a_task_is_about() -> None:
-    text = "import os\n\n" + "".join(
-        f"\n\ndef work_{n}(a: int) -> int:\n    total = a\n" + "    total += 1\n" * 20 + f"    return total + {n}\n"
-        for n in range(100)
-    )
-    shown = in_part("m.py", text, "work_77 adds two")
-    assert "`READ m.py#L1-L80` lines" in shown
-    assert "return total + 77" in shown
-    assert shown.endswith("Lines 2497 to 2502:\n```py\n" + "    total += 1\n" * 5 + "    return total + 99\n```")
-    assert "return total + 5\n" not in shown
-    assert "def work_77(a: int) -> int" in shown
-    assert "READ shows it whole" in shown
-    assert tokens(shown) < 3_000
-    assert in_part("m.py", text[:2000], "work_77") == ""
 
 
 def test_of_a_method_that_many_classes_have_that_of_the_named_class_is_shown() -> None:
@@ -251,21 +235,3 @@ def test_outlines_name_what_can_be_built_on() -> None:
     made = "-- CREATE TABLE no (a INT);\ncreate table if not exists\n `t` (\n  id INT\n);\nCREATE TEMP TABLE u (b INT);"
     assert told("a.sql", made) == ["create table if not exists `t` ( id INT )", "CREATE TEMP TABLE u (b INT)"]
     assert told("broken.py", "def f(:") == []
-
-
-def test_versions_are_read_from_every_form_of_a_manifest() -> None:
-    manifests = [
-        'dependencies = ["fastapi>=0.110,<1", "uvicorn[standard]~=0.29"]\n[tool.poe.tasks]\nrich = "rich x"\n'
-        '[tool.poetry.dependencies]\nrich = "^13.0"\n',
-        "zope-interface==6.1  # pinned\nfastapi-users\n",
-        '{"scripts": {"express": "express"}, "dependencies": {"express": "^4.18.2", "@types/node": "20"}}',
-    ]
-    names = ["fastapi", "uvicorn", "rich", "zope-interface", "express", "@types/node", "httpx"]
-    assert versions_of(names, manifests) == {
-        "fastapi": ">=0.110,<1",
-        "uvicorn": "~=0.29",
-        "rich": "^13.0",
-        "zope-interface": "==6.1",
-        "express": "^4.18.2",
-        "@types/node": "20",
-    }

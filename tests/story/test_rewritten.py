@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.core.delivery import FileChange
-from orchestrator.core.sprint import StoryStatus, TestRewritten
-from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestCase, TestReport, TestSuite
-from orchestrator.reports.markdown import MOST_LINES, rewritten_tests
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import RunProblem, TestReport
+from orchestrator.reports.markdown import rewritten_tests
 from orchestrator.reports.report import rewritten
-from orchestrator.story.suite import skipped_in, without_skipped
 from tests.story.test_story import RED, A, Stand, codes, good, provider
 from tests.support import suite, suite_text
 
@@ -173,49 +171,3 @@ async def test_without_a_list_no_older_test_is_touched(tmp_path: Path) -> None:
     assert outcome.status is StoryStatus.DONE, outcome.findings
     assert stand.workspace.result[OLD] == BEFORE
     assert "suite.shape" in [one["code"] for one in stand.sink.named("answer_sent_back")[0].data["findings"]]
-
-
-TERMUI = "tests/test_termui.py"
-"""From click: two of its tests are for Windows, and the story changed the text that a third expects."""
-
-
-@pytest.mark.parametrize(
-    ("name", "file", "result", "needed"),
-    [
-        ("test_getchar_windows", TERMUI, CaseResult.SKIPPED, False),
-        ("test_getchar_windows", TERMUI, CaseResult.PASSED, True),
-        ("test_getchar_windows", "tests/test_other.py", CaseResult.SKIPPED, True),
-        ("test_number", TERMUI, CaseResult.SKIPPED, True),
-    ],
-)
-def test_an_older_test_that_the_base_skips_need_not_run(name: str, file: str, result: CaseResult, needed: bool) -> None:
-    """The story's own tests run in any case, whatever another file calls so."""
-    written = TestSuite(
-        test_file="tests/test_types.py",
-        test_content="",
-        test_cases=(TestCase(name="test_number"),),
-        expected_names=("test_number", "test_getchar_windows", "test_hide_input"),
-        changed=(FileChange(path=TERMUI, content=""),),
-    )
-    ran = ReportedCase(id="1", name="test_hide_input", file=TERMUI, result=CaseResult.PASSED)
-    base = TestReport(cases=(ran, ReportedCase(id="2", name=name, file=file, result=result)))
-    left = without_skipped(written, skipped_in(base, written.files), is_new=True).expected_names
-    assert (name in left) is needed
-    assert {"test_number", "test_hide_input"} <= {*left}
-
-
-def test_a_new_test_that_is_called_as_a_skipped_one_has_to_run() -> None:
-    text = "def test_save():\n    assert 1\n"
-    written = TestSuite(test_file="tests/test_new.py", test_content=text, test_cases=(), expected_names=("test_save",))
-    assert without_skipped(written, ("test_save",), is_new=True) == written
-    assert without_skipped(written, ("test_save",), is_new=False).expected_names == ()
-
-
-def test_differences_are_cut_and_fenced_whatever_is_in_them() -> None:
-    long = TestRewritten(file="t.py", reason="a\n<b>", before="````\nx\n" * 300, after="y\n" * 300)
-    told = rewritten_tests([long])
-    assert "`t.py`: a &lt;b>" in told
-    assert "`````diff" in told
-    assert len(told.splitlines()) < MOST_LINES + 12
-    assert "more lines: report.json has both versions" in told
-    assert rewritten_tests([]) == ""

@@ -7,7 +7,6 @@ from orchestrator.core.contract import FileExports
 from orchestrator.story.project_scan import (
     MAX_SOURCE_CHARS,
     MAX_TEST_FILES,
-    SCAN_LIMIT,
     build_surface,
     scan_paths,
 )
@@ -45,14 +44,6 @@ def test_sources_manifests_and_some_tests_are_read_and_nothing_else() -> None:
     assert len(scan_paths(many)) == MAX_TEST_FILES
 
 
-def test_many_files_are_capped_manifests_and_near_files_first() -> None:
-    files = [f"deep/er/m{n}.py" for n in range(SCAN_LIMIT)] + ["top.py", "deep/er/down/package.json"]
-    chosen = scan_paths(files)
-    assert len(chosen) == SCAN_LIMIT
-    assert {"top.py", "deep/er/down/package.json"} <= set(chosen)
-    assert list(chosen) == sorted(chosen)
-
-
 def test_a_surface_tells_files_exports_packages_and_runtime() -> None:
     surface = build_surface("c0ffee", FILES, TEXTS)
     assert surface.commit == "c0ffee"
@@ -75,21 +66,6 @@ def test_manifests_that_tests_read_are_not_the_projects_and_poetry_says_its_pyth
     surface = build_surface("c0ffee", [*texts], texts)
     assert surface.dependencies == ("pyyaml", "x")
     assert surface.runtime == "requires-python >=3.7"
-
-
-def test_a_typescript_project_is_told_like_any_other() -> None:
-    texts = {
-        "src/app.ts": "import express, { type Request } from 'express';\nconst app = express();\n"
-        "app.get('/books', (q: Request): void => list(q));\nexport interface Book { title: string }\n"
-        "export const list = (q: Request): Book[] => [];\n",
-        "src/page.tsx": "export const Page = (p: { t: string }) => <b>{p.t as string}</b>;\n",
-        "src/app.test.ts": "import { test } from 'node:test';\ntest('x', (): void => {});\n",
-    }
-    surface = build_surface("", tuple(texts), texts)
-    assert {entry.path: entry.names for entry in surface.exports} == {
-        "src/app.ts": ("Book", "list"),
-        "src/page.tsx": ("Page",),
-    }
 
 
 def test_unknown_stays_unknown() -> None:

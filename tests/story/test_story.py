@@ -117,19 +117,6 @@ async def test_new_files_in_folders_that_the_project_does_not_have_are_told(tmp_
     assert told == [(Level.INFO, ["tests/test_us_1.py"])]
 
 
-async def test_tasks_run_in_the_order_of_their_dependencies(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    stand.team.plan(A, task(A, 1, ["one.py"], dependencies=[]), task(A, 2, ["us_1.py"]), task(A, 3, [], "make it"))
-    stand.team.deliver(A, 1, {"one.py": "X = 1\n"})
-    stand.team.deliver(A, 2, good())
-    stand.team.suite(A, suite_text(A))
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.DONE
-    assert stand.runner.commanded == ["make it"]
-    done = stand.step.prompts[2].text
-    assert "T-US-1-01 (done)" in done
-
-
 async def test_answers_that_never_become_valid_fail_the_story(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     for _ in range(9):
@@ -152,12 +139,6 @@ async def test_a_command_that_keeps_failing_ends_its_story(tmp_path: Path) -> No
     assert "command.failed" in codes(outcome)
     assert await stand.workspace.files(A) == ()
     assert "no such thing" in stand.step.prompts[2].text
-
-
-async def test_what_failed_at_the_base_already_does_not_count_against_a_story(tmp_path: Path) -> None:
-    both = report(passed=["test_us_1"], failed=["test_old"])
-    stand = Stand(tmp_path, wholes=[both, report(failed=["test_old"])])
-    assert (await stand.run(await good_provider(tmp_path))).status is StoryStatus.DONE
 
 
 @pytest.mark.parametrize(
@@ -245,13 +226,6 @@ class Tampered(MemoryWorkspace):
         return (*await super().diff(story_id), link)
 
 
-class Broken(MemoryWorkspace):
-    """git does not answer."""
-
-    async def open(self, story_id: str) -> Any:
-        raise WorkspaceError("git worktree add: no space left on device")
-
-
 class FailsAtLast(MemoryWorkspace):
     """git does not answer any more once the story is merged."""
 
@@ -281,16 +255,6 @@ async def test_the_final_diff_is_judged_as_it_is(tmp_path: Path) -> None:
     assert stand.workspace.result == {}
 
 
-async def test_a_failure_of_git_is_an_outcome(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    stand.workspace = Broken()
-    outcome = await stand.run(await good_provider(tmp_path))
-    assert outcome.status is StoryStatus.FAILED
-    assert outcome.branch is None
-    assert "no space left" in outcome.findings[0].message
-    assert outcome.findings[0].code == "story.workspaceerror"
-
-
 async def test_a_task_stays_done_when_a_repair_of_it_is_refused(tmp_path: Path) -> None:
     """Its files are on the branch as they were."""
     stand = Stand(tmp_path, stories=[RED, RED])
@@ -307,18 +271,6 @@ async def test_a_task_stays_done_when_a_repair_of_it_is_refused(tmp_path: Path) 
     assert outcome.status is StoryStatus.DONE
     assert statuses(outcome) == {"T-US-1-01": TaskStatus.DONE, "T-US-1-02": TaskStatus.DONE}
     assert outcome.changed == {"b.py": "A", "tests/test_us_1.py": "A", "us_1.py": "A"}
-
-
-async def test_no_suite_and_no_review_is_asked_for_while_nothing_is_committed(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    stand.team.plan(A, ["us_1.py"])
-    for number in range(3):
-        stand.team.say("alex", A, "delivery", f"I cannot say, for the {number}. time.", task=1)
-    outcome = await stand.run(await provider(stand.team, tmp_path), review={"enabled": True})
-    assert outcome.status is StoryStatus.NEEDS_ATTENTION
-    assert {prompt.key.purpose for prompt in stand.step.prompts} == {"breakdown", "delivery", "repair"}
-    (finding,) = [one for one in outcome.findings if one.code == "story.unfinished"]
-    assert "nothing could be read in the last answer" in finding.message
 
 
 async def test_a_later_request_for_a_task_says_why_its_last_delivery_was_not_taken(tmp_path: Path) -> None:

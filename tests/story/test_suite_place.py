@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from orchestrator.core.sprint import StoryStatus
-from orchestrator.core.suite import ReportedCase, TestCase, TestReport, TestSuite
+from orchestrator.core.suite import TestCase, TestReport, TestSuite
 from orchestrator.story import context
 from orchestrator.story.suite_runs import of_story
 from tests.simulated import report
 from tests.story.test_story import A, Stand, codes, provider
-from tests.support import breakdown, suite
+from tests.support import suite
 
 OLD = "tests/test_shop.py"
 BEFORE = "import pytest\n\nfrom shop import price\n\n\ndef test_price():\n    assert price() == 1\n"
@@ -106,25 +106,6 @@ async def test_tests_alone_for_a_file_that_is_there_get_one_beside_it(tmp_path: 
     assert "def test_rate" in stand.workspace.result["tests/test_shop_us_1.py"]
 
 
-async def test_older_tests_of_the_file_stay_as_they_are(tmp_path: Path) -> None:
-    stand = a_stand(tmp_path)
-    outcome = await run(stand, tmp_path, suite(A, AFTER.replace("price() == 1", "price() == 3"), OLD))
-    assert outcome.status is StoryStatus.FAILED
-    assert "this would change or remove what it holds: test_price" in stand.step.prompts[-1].text
-
-
-async def test_an_older_test_that_failed_before_the_story_does_not_keep_it_back(tmp_path: Path) -> None:
-    def cases(*names: str, bad: str) -> tuple[ReportedCase, ...]:
-        told = report(passed=[name for name in names if name != bad], failed=[bad])
-        return tuple(case.model_copy(update={"file": OLD}) for case in told.cases)
-
-    red = TestReport(cases=cases("test_price", "test_rate", bad="test_price"))
-    stand = a_stand(tmp_path, stories=[red, red], wholes=[red] * 9)
-    outcome = await run(stand, tmp_path, EDITED)
-    assert outcome.status is StoryStatus.DONE, outcome.findings
-    assert (outcome.attempts, [case.name for case in outcome.tests.cases]) == (1, ["test_rate"])
-
-
 def test_older_tests_with_computed_names_are_known_from_the_run_at_the_base() -> None:
     def ran(*names: str) -> TestReport:
         told = report(passed=names)
@@ -134,32 +115,6 @@ def test_older_tests_with_computed_names_are_known_from_the_run_at_the_base() ->
     now, base = ran("test_price[1]", "test_rate"), ran("test_price[1]", "test_rate")
     assert [case.name for case in of_story(suite, now, base).cases] == ["test_rate"]
     assert len(of_story(suite, now).cases) == 2
-
-
-@pytest.mark.parametrize(
-    ("base", "file", "expected"),
-    [
-        (BASE, "lists.py", "the new file `tests/test_lists.py`, named as its neighbours"),
-        ({"app.py": "A = 1\n"}, "lists.py", "the new file `tests/test_us_1.py`"),
-    ],
-)
-async def test_a_new_file_is_named_as_its_neighbours(
-    tmp_path: Path, base: dict[str, str], file: str, expected: str
-) -> None:
-    stand = a_stand(tmp_path, base, file)
-    outcome = await run(stand, tmp_path, suite(A, f"from lists import rate\n{ADDED}", "tests/test_any_name.py"))
-    assert outcome.status is StoryStatus.DONE, outcome.findings
-    assert expected in next(one.text for one in stand.step.prompts if one.key.purpose == "suite")
-    assert "tests/test_any_name.py" in stand.workspace.result, "another name is no fault"
-
-
-async def test_criteria_are_matched_by_their_numbers(tmp_path: Path) -> None:
-    stand = a_stand(tmp_path)
-    stand.criteria = ("A rate is shown", "In euros", "Not below zero")
-    stand.team.say("mike", A, "breakdown", breakdown(A, ["shop.py"]))
-    both = EDITED.replace("`test_rate`: 1", "`test_rate`: AC 1 and 3")
-    outcome = await run(stand, tmp_path, both)
-    assert [case.criterion for case in outcome.tests.cases] == ["A rate is shown", "Not below zero"]
 
 
 async def test_no_tests_are_asked_for_while_nothing_is_committed(tmp_path: Path) -> None:

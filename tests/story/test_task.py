@@ -1,6 +1,5 @@
 """One task: a delivery that takes files away, and where its checks run."""
 
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
@@ -75,15 +74,3 @@ async def test_of_a_delivery_that_is_not_accepted_nothing_is_committed(files: tu
     status, workspace, _ = await settled(Delivery(story_id="A", task_id="T-A-01", files=files, removed=("old.py",)))
     assert status is TaskStatus.FAILED
     assert await workspace.files("A") == ("README.md", "old.py")
-
-
-async def test_checks_run_beside_the_event_loop() -> None:
-    called = set[str]()
-    sys.setprofile(lambda frame, _event, _argument: called.add(frame.f_code.co_name))  # of this thread, the loop's
-    try:
-        files = (FileChange(path="old.py", content="Y = 1\n"), FileChange(path="new.py", content=""))
-        await settled(Delivery(story_id="A", task_id="T-A-01", files=files))
-    finally:
-        sys.setprofile(None)
-    assert "_judge" in called
-    assert not called & {"check_delivery", "check_content", "lost_exports", "users_of"}

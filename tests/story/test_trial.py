@@ -16,8 +16,7 @@ from orchestrator.core.suite import (
 )
 from orchestrator.story import context
 from orchestrator.story.context import failure_text, red_finding, summary
-from orchestrator.story.suite import story_files
-from orchestrator.story.suite_loop import nearest_task, orders, unassigned
+from orchestrator.story.suite_loop import nearest_task, orders
 from tests.simulated import report
 from tests.support import breakdown, task
 
@@ -44,23 +43,6 @@ def test_each_task_gets_the_instructions_for_its_own_files() -> None:
     assert asked(told("a.py", "shared.py"), red) == {"T-A-01": ("a.py",), "T-A-02": ("shared.py",)}
 
 
-def test_without_instructions_the_files_named_in_the_output_decide() -> None:
-    named = orders(PLAN, OWNED, Analysed(), report(failed=["test_a"], message="in b.py: wrong"))
-    assert [order.task.task_id for order in named] == ["T-A-02"]
-    assert "in b.py: wrong" in named[0].failure_output
-    everybody = orders(PLAN, OWNED, told("elsewhere.py"), report(failed=["test_a"], message="wrong"))
-    assert [order.task.task_id for order in everybody] == ["T-A-01", "T-A-02"]
-
-
-def test_instructions_for_nobody_are_said() -> None:
-    (finding,) = unassigned(OWNED, told("a.py", "elsewhere.py").instructions)
-    assert (finding.code, finding.severity, finding.where.file) == (
-        "analysis.outside_tasks",
-        Severity.MINOR,
-        "elsewhere.py",
-    )
-
-
 def test_a_file_of_no_task_goes_to_the_task_whose_files_are_nearest() -> None:
     plan = Breakdown.model_validate(
         breakdown("A", task("A", 1, ["src/shop/a.py"]), task("A", 2, ["src/b.py"]), task("A", 3, [], "true"))
@@ -71,10 +53,6 @@ def test_a_file_of_no_task_goes_to_the_task_whose_files_are_nearest() -> None:
     owned = {"T-A-01": ("src/shop/a.py", "src/shop/c.py")}
     (order,) = orders(plan, owned, told("src/shop/c.py"), report(failed=["test_a"]))
     assert order.task.files_to_create == ("src/shop/a.py", "src/shop/c.py")
-
-
-def test_files_of_the_story_come_once() -> None:
-    assert story_files(PLAN) == ["a.py", "shared.py", "b.py"]
 
 
 SUITE = TestSuite(
