@@ -346,7 +346,7 @@ def pytest_argv(python: Path, root: Path, part: Part, scratch: Path, report: Pat
         *(str(python), "-P", "-m", "pytest"),
         *("-o", f"pythonpath={' '.join(shlex.quote(str(path)) for path in paths)}"),
         # Not `-p no:cacheprovider`, without which a project's own `--ff`, `--sw` or `cache_dir` are unknown.
-        *("-o", "junit_family=xunit1", "-o", f"cache_dir={scratch / 'cache'}", "--color=no"),
+        *("-o", "junit_family=xunit1", "-o", f"cache_dir={scratch / 'cache'}", "--color=no", "--tb=short"),
         *("-c", str(settings), f"--rootdir={root}", f"--confcutdir={root}", f"--junitxml={report}"),
         # What the project's own options choose by words or marks is no matter of tests that are named one by one.
         *(("-k", "", "-m", "", "--maxfail=0") if part.only else ()),

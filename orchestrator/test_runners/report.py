@@ -131,7 +131,12 @@ class _Reader:
         else:
             shown = name.split("[", 1)[0] if self._parameters else name
             file = "" if (classname, name) == _INTERNAL else file or _derived(classname or name)
-        message = mendable("".join(self._texts).strip(), self._tree)
+        title, *texts = self._texts or [""]
+        text = "".join(texts).strip()
+        # pytest repeats in an attribute what the lines with an E say.
+        if "\nE  " not in text and (said := title.strip()).split("\n")[0] not in text:
+            text = f"{said}\n{text}".strip()
+        message = mendable(text, self._tree)
         return ReportedCase(name=shown, id=f"{classname}::{name}", file=file, result=self._result, message=message)
 
 

