@@ -87,15 +87,8 @@ async def _discover(path: Path) -> Repository:
     repository = Repository(path=path, git_dir=Path(git_dir), bare=bare == "true", base="")
     if object_format != "sha1":
         raise RepositoryError(f"{path} has objects of the format {object_format}: only SHA-1 can be worked on")
-    within = "/".join(prefix).strip("/")
-    if repository.bare:
-        if repository.git_dir != path:
-            raise RepositoryError(f"{path} lies inside a bare repository; give that one: {git_dir}")
-    elif inside == "true":
-        raise RepositoryError(f"{path} is the inside of a repository: give its top folder")
-    elif within:
-        top = path.parents[len(within.split("/")) - 1]
-        raise RepositoryError(f"{path} is a folder inside a repository; give that one: {top}")
+    if repository.git_dir != path if repository.bare else inside == "true" or any(prefix):
+        raise RepositoryError(f"{path} lies inside the repository of {git_dir}: give its top folder")
     head = await _ask(repository, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", ok=(0, 1))
     return repository.model_copy(update={"base": head})
 
@@ -129,11 +122,8 @@ async def _uncommitted(repository: Repository) -> tuple[str, ...]:
     """Returns a warning about files that are not in the base commit, if there are any."""
     listed = await _ask(repository, "config", "--list", "--name-only", "-z")
     filters = [key for key in listed.split("\0") if key.startswith("filter.")]
-    # A comparison would run the user's filters; without them a file may at worst wrongly count as changed. If one
-    # cannot be switched off (`=` in its name), there is no warning at all.
-    off = tuple(f"{key}={'false' if key.endswith('.required') else ''}" for key in filters if "=" not in key)
-    if len(off) < len(filters):
-        return ()
+    # A comparison would run the user's filters; without them a file may at worst wrongly count as changed.
+    off = tuple(f"{key}={'false' if key.endswith('.required') else ''}" for key in filters)
     said = await _ask(
         repository, "status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames", settings=off
     )

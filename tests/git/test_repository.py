@@ -41,10 +41,10 @@ async def test_every_other_folder_is_refused_with_the_one_to_give(tmp_path: Path
     git(tmp_path, "clone", "-q", "--bare", str(repo), "bare.git")
     fill(tmp_path, {"plain/a.txt": "1", "file": "x", "broken/.git": "gitdir: /nowhere\n"})
     for folder, told in (
-        ("repo/sub", f"give that one: {repo}"),
-        ("repo/sub/deep", f"give that one: {repo}"),
+        ("repo/sub", f"repository of {repo}/.git: give its top folder"),
+        ("repo/sub/deep", f"repository of {repo}/.git: give its top folder"),
         ("repo/.git", "top folder"),
-        ("bare.git/refs", "give that one: .*bare.git"),
+        ("bare.git/refs", "repository of .*bare.git: give its top folder"),
         ("plain", "no git repository"),
         ("broken", "no git repository"),
         ("file", "cannot be used"),
