@@ -209,30 +209,6 @@ def test_findings_of_a_stage_come_together() -> None:
     assert {f.code for f in parse_plan(text).findings if f.severity.blocks} == {"plan.verb", "plan.path", "plan.pairs"}
 
 
-@pytest.mark.parametrize(
-    ("text", "whole", "verb", "path"),
-    [
-        (HEAD + A + "---\n" + A.removesuffix("```\n"), 1, Verb.CREATE, "a.py"),
-        (HEAD + A + "---\n" + A[:-8], 1, Verb.CREATE, "a.py"),
-        (HEAD + A + "---\n### `CREATE`\n\n- **File Path:** [a.py](/a.py)\n", 1, Verb.CREATE, "a.py"),
-        (HEAD + A + "---\n### `CREATE`\n", 1, Verb.CREATE, ""),
-        (HEAD + A + "---\n" + EDIT, 1, Verb.EDIT, "c.py"),
-        (HEAD + A + "---\n" + EDIT + FIND, 1, Verb.EDIT, "c.py"),
-        (HEAD + A + "---\n" + EDIT + FIND + REPLACE + FIND + "#### REPLACE:\n", 1, Verb.EDIT, "c.py"),
-        (HEAD + A + "---\n### `DELETE`", 1, Verb.DELETE, ""),
-        (HEAD + "### `EXECUTE`\n\n```sh\nls", 0, Verb.EXECUTE, ""),
-    ],
-)
-def test_a_cut_plan_keeps_what_is_whole_and_names_the_rest(text: str, whole: int, verb: Verb, path: str) -> None:
-    found = parse_plan(text)
-    assert found.status is Status.TRUNCATED, found.findings
-    assert found.plan is not None
-    assert len(found.plan.actions) == whole
-    assert found.cut is not None
-    assert (found.cut.verb, found.cut.path) == (verb, path)
-    assert [f.code for f in found.findings if f.severity.blocks] == ["plan.truncated"]
-
-
 def test_two_plans_are_refused() -> None:
     second = (HEAD + B).replace("# T", "# Final")
     assert parse_plan(f"{HEAD + A}\nNo, better:\n\n{second}").status is Status.REFUSED
@@ -265,21 +241,6 @@ def test_a_plan_in_a_block_that_an_inner_one_closes_early() -> None:
         assert "plan.wrapped" in codes(found)
         assert is_plan(text)
     assert parse_plan(f"```markdown\n{inner}").status is not Status.OK
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"files": [{"path": "a.md", "content": "# T\n\n## Rationale\n\n## Action Plan\n\n### `CREATE`"}]}',
-        "Our action plan and its rationale:\n\n- work",
-        "# Notes\n\n## Plan\n\n### `CREATE`\n",
-        "> # T\n> ## Rationale\n> ## Action Plan\n",
-        '```json\n{"rationale": "## Action Plan"}\n```\n',
-        "",
-    ],
-)
-def test_what_is_no_plan(text: str) -> None:
-    assert not is_plan(text)
 
 
 def test_beginnings_of_plans_are_plans() -> None:

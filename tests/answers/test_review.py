@@ -14,7 +14,6 @@ from tests.answers.reviews import (
     CLEAN,
     FIELDS,
     GOOD,
-    ISSUES,
     NO_YES_LINES,
     NOTHING,
     PLACES,
@@ -44,19 +43,6 @@ def test_reviews_as_models_write_them(case: Case) -> None:
         assert told(review) == case.issues
     assert ("review.no_verdict" in {finding.code for finding in findings}) is (case.says == "none")
     assert all(finding.fix for finding in findings)
-
-
-def test_all_of_a_good_review_is_read() -> None:
-    review, findings = parse_review(GOOD)
-    assert findings == ()
-    assert told(review) == ISSUES
-    assert review.summary == "The totals are right now."
-    assert review.good_patterns == ("Values in, values out", "Small functions")
-    assert review.rationale == "The cents matter."
-    assert review.issues[0].issue == "`int()` drops them."
-    assert (review.issues[0].why, review.issues[0].fix) == ("Customers pay less.", "Use Decimal.")
-    assert review.severity is Severity.MAJOR
-    assert [one.number for one in review.comments] == [1]
 
 
 @pytest.mark.parametrize("line", YES_LINES)

@@ -293,11 +293,3 @@ def test_a_plan_without_headings_of_tasks_has_boxes_or_numbers(text: str, tasks:
 def test_files_behind_other_keys_and_in_sentences(body: str, files: str, tests: str) -> None:
     task = task_of(body)
     assert (" ".join(task.files), " ".join(task.tests)) == (files, tests)
-
-
-def test_a_source_that_is_mentioned_beside_tests_alone_is_asked_about() -> None:
-    """The task may change it, or only test it: it would be lost, or built for nothing."""
-    text = "### Task 1\n\n- Test: `tests/test_a.py`\n\nAll of `src/a.py`.\n\n### Task 2\n\n- Delete: `old.py`\n"
-    plan, findings = read_task_plan(text)
-    assert [(task.files, task.tests) for task in plan.tasks] == [((), ("tests/test_a.py",)), (("old.py",), ())]
-    assert [(f.code, f.where.line, f.ask) for f in findings] == [("task_plan.unread_files", 1, True)]

@@ -190,22 +190,6 @@ def test_an_excerpt_of_a_longer_file_is_not_whole(path: str, old: str, new: str,
     assert any(missing in one for one in found), found
 
 
-@pytest.mark.parametrize(
-    ("path", "old", "new", "about"),
-    [
-        ("w.py", OLD, OLD.replace("_clean", "_tidy"), "Count words faster."),
-        ("w.py", OLD, OLD.replace("class Book", "class Volume"), "Rename Book to Volume."),
-        ("w.py", OLD, OLD[: OLD.index("class Book")], "Remove the class Book."),
-        ("w.js", SCRIPT, SCRIPT.replace("limit", "most"), "x"),
-        ("w.css", STYLE, STYLE.replace("red", "blue"), "x"),
-        ("w.css", STYLE, ".c1 {}\n", "Remove all colours but one."),
-        ("w.py", "", CODE, ""),
-    ],
-)
-def test_a_whole_file_that_was_changed_is_whole(path: str, old: str, new: str, about: str) -> None:
-    assert missing_parts(path, old, new, about) == ()
-
-
 @settings(max_examples=examples(200))
 @given(st.integers(0, len(OLD.split("\n")) - 2), st.integers(1, len(OLD.split("\n"))))
 def test_no_part_of_a_file_passes_for_it(first: int, count: int) -> None:

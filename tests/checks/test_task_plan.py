@@ -8,12 +8,10 @@ from orchestrator.checks.task_plan import (
     check_length,
     check_planned,
     check_task_plan,
-    goal_of,
     is_placeholder,
 )
 from orchestrator.core.finding import Finding
-from orchestrator.prompts.context import render_acceptance_tests
-from tests.answers.task_plans import PLANS, WRITTEN
+from tests.answers.task_plans import WRITTEN
 
 FILES = frozenset({"shop/page.py", "data", "app/main.py"})
 
@@ -146,12 +144,6 @@ def test_findings_speak_of_the_plan_and_not_of_what_it_became() -> None:
     assert (double.where.line, double.message) == (55, "Task 1 stands in line 15 already")
 
 
-def test_a_whole_stands_for_its_parts() -> None:
-    text = "### Task 1.1\n\n### Task 1.2\nDepends on: Task 1\n\n### Task 2\nDepends on: Task 1\n"
-    built = breakdown_of(read_task_plan(text).plan, "US-1")
-    assert [task.dependencies for task in built.tasks] == [(), ("T-US-1-01",), ("T-US-1-01", "T-US-1-02")]
-
-
 def test_what_a_task_tests_is_the_testers_and_what_nobody_builds_is_waited_through() -> None:
     text = (
         "# Prices\n\n- [ ] T001 Round in shop/a.py\n- [ ] T002 Test it in tests/test_a.py (depends on T001)\n"
@@ -171,31 +163,3 @@ def test_what_a_task_tests_is_the_testers_and_what_nobody_builds_is_waited_throu
     assert built.technical_notes == "Goal: Prices"
     (asked,) = [finding for finding in judged(text) if finding.ask]
     assert (asked.code, asked.where.task, "by T003?" in asked.message) == ("task_plan.unclear", "T003", True)
-
-
-@pytest.mark.parametrize(
-    ("head", "goal"),
-    [
-        ("# Prices are rounded\n\nText.", "Prices are rounded"),
-        ("# Implementation plan\n\n> **For agents:** x\n\nRound\nprices.\n\nMore.", "Round prices."),
-        ("# Plan\n\n**Goal:** Round\n\nText.", "Round"),
-        ("# Plan", ""),
-    ],
-)
-def test_a_goal_that_is_not_named_is_the_title_or_the_first_paragraph(head: str, goal: str) -> None:
-    assert goal_of(read_task_plan(f"{head}\n\n### Task 1\n").plan) == goal
-
-
-def test_the_tester_gets_the_code_of_tests_and_no_other() -> None:
-    """The developer gets it with the text of the task, and may write no test."""
-    plan = read_task_plan((PLANS / "superpowers.md").read_text(encoding="utf-8")).plan
-    first, second = breakdown_of(plan, "US-1").acceptance_tests
-    assert first.test.startswith(
-        "`tests/client/test_retry_budget.py`\n\n```\nfrom client.retry_budget import RetryBudget"
-    )
-    assert first.test.endswith("    assert not budget.take()\n```")
-    assert "class RetryBudget" not in first.test
-    assert second.test == "`tests/client/test_http.py`"
-    shown = render_acceptance_tests((first, second))
-    assert "\n       budget = RetryBudget(limit=2)\n" in shown
-    assert shown.endswith("\n2. Client asks the budget\n   Test: `tests/client/test_http.py`")

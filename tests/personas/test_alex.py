@@ -87,13 +87,6 @@ async def test_a_cut_delivery_keeps_its_whole_files_and_asks_for_the_rest() -> N
     assert "its whole items are kept" in at.sink.named("answer_truncated")[0].message
 
 
-async def test_a_continuation_in_the_middle_of_a_file_is_joined() -> None:
-    at = bench(says(CUT), says(WHOLE[len(CUT) - 3 :], "continuation"))
-    result = await delivered(at)
-    assert result.accepted
-    assert texts(result) == FILES
-
-
 LONG = "x = 1\n" * 500
 HALF = json.dumps(delivery(STORY, 1, {"a.py": LONG}))[:2000]
 

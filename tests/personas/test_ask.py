@@ -10,7 +10,7 @@ from orchestrator.checks.suite import read_analysis
 from orchestrator.core.calls.exchange import Purpose
 from orchestrator.core.calls.wire import AnalysisAnswer
 from orchestrator.core.errors import SchemaValidationError
-from orchestrator.core.finding import Finding, Where, major, minor
+from orchestrator.core.finding import Finding
 from orchestrator.personas.ask import Asked, Judge, ask
 from orchestrator.personas.request import Request
 from orchestrator.prompts.render import PROMPT_SLOTS
@@ -87,22 +87,6 @@ async def test_a_whole_answer_with_blanks_without_end_behind_it_is_whole() -> No
     assert (await asked(bench(blanks))).accepted
 
 
-async def test_the_judge_sees_structured_values_only_and_its_findings_go_back() -> None:
-    at = said(INVALID, GOOD, GOOD)
-    seen: list[object] = []
-
-    async def judge(value: object) -> list[Finding]:
-        seen.append(value)
-        return [major("x.wrong", "the sum is still wrong")] if len(seen) == 1 else [minor("x.small", "fine")]
-
-    result = await asked(at, judge=judge)
-    assert result.accepted
-    assert len(seen) == 2
-    assert [finding.code for finding in result.findings] == ["x.small"]
-    assert "the sum is still wrong" in at.segment(2, "feedback")
-    assert GOOD in at.segment(2, "feedback")
-
-
 def settled(at: Bench, **sections: Any) -> Bench:
     at.desk.__dict__["policies"] = Policies.model_validate(sections)
     return at
@@ -128,19 +112,3 @@ async def failed(at: Bench, *, replies: int) -> SchemaValidationError:
     with pytest.raises(SchemaValidationError) as raised:
         await asked(at, replies=replies)
     return raised.value
-
-
-async def test_what_was_said_of_earlier_answers_and_of_the_work_itself_travels_on() -> None:
-    others = [GOOD.replace("sum", word) for word in ("product", "quotient")]
-    at = said(*others, GOOD)
-    verdicts = [[major("x.first", "the sum is wrong")], [major("x.second", "the file is wrong", where=Where(file="a"))]]
-
-    async def judge(_value: object) -> list[Finding]:
-        return verdicts.pop(0) if verdicts else []
-
-    assert (await asked(at, judge=judge, feedback="A person wants less.")).accepted
-    last = at.segment(2, "feedback")
-    assert last.startswith("A person wants less.")
-    assert last.index("the file is wrong") < last.index("Said of your earlier answers") < last.index("the sum is wrong")
-    assert others[1] in last
-    assert others[0] not in last

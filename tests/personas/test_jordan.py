@@ -42,20 +42,6 @@ async def test_a_suite_is_accepted_with_its_names_and_sees_the_real_files() -> N
     assert "smoke" in at.step.prompts[0].text
 
 
-async def test_a_plan_with_its_one_file_is_whole_wherever_the_model_stopped() -> None:
-    plan = ActionPlan(
-        title="Tests",
-        rationale="One.",
-        lists={"test cases": ("`test_a`: A price is shown",)},
-        actions=(Create(path="tests/test_us_1.py", content=CONTENT),),
-    )
-    at = bench({**says(render_plan(plan)), "stop_reason": "max_tokens"})
-    written = await Jordan(at.desk, brief()).suite(a_brief(), agrees)
-    assert written.suite is not None
-    assert [(case.name, case.criterion) for case in written.suite.test_cases] == [("test_a", "A price is shown")]
-    assert at.asked == ["suite 1"]
-
-
 async def test_acceptance_tests_are_numbered_with_what_they_show() -> None:
     at = bench(*[says(suite(STORY, CONTENT))] * 3)
     await Jordan(at.desk, brief()).suite(a_brief(acceptance_tests=WANTED), agrees)
@@ -80,15 +66,6 @@ async def test_the_analysis_knows_which_older_tests_the_plan_changes() -> None:
     at = bench(says({"failure_analysis": [{"file": "a.py", "issue": "A is 0", "fix": "make it 1"}]}, "analysis"))
     await analysed(at)
     assert "changes on purpose\n\n- tests/test_old.py: A is 7 now" in at.step.prompts[0].text
-
-
-async def test_an_analysis_becomes_instructions() -> None:
-    at = bench(says({"failure_analysis": [{"file": "a.py:1", "issue": "A is 0", "fix": "make it 1"}]}, "analysis"))
-    result = await analysed(at)
-    assert [(i.file, i.fix) for i in result.instructions] == [("a.py", "make it 1")]
-    shown = at.step.prompts[0].text
-    for part in ("assert 0 == 1", "A = 0", "### Attempt 1", "Failing: suite::test_z", "make it 7", "assert A == 1"):
-        assert part in shown
 
 
 async def test_an_analysis_that_is_none_is_empty_and_says_why() -> None:

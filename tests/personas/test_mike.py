@@ -3,9 +3,8 @@
 import json
 from typing import Any
 
-from orchestrator.core.finding import major
 from orchestrator.personas.mike import Mike
-from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
+from tests.personas.desks import STORY, SURFACE, bench, brief
 from tests.support import breakdown, task
 
 TASKS = [task(STORY, number, [f"shop/part{number}.py"]) for number in (1, 2, 3)]
@@ -52,16 +51,6 @@ async def test_requests_for_missing_tasks_count_as_re_asks_and_end() -> None:
     assert "breakdown.cut_off" in {finding.code for finding in planned.findings}
 
 
-async def test_a_count_that_is_only_said_costs_one_request_and_no_plan() -> None:
-    said = breakdown(STORY, ["a.py"]) | {"task_count": 3, "story_id": STORY}
-    nothing = [says("breakdown_missing", {"tasks": []})] * 2
-    at = bench(says("breakdown", said), *nothing)
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert at.asked == ["breakdown 1", "breakdown_missing 1"]
-    assert planned.breakdown is not None
-    assert planned.breakdown.task_count == 1
-
-
 async def test_a_conflict_needs_no_tasks_and_no_completion() -> None:
     conflict = {
         "detected": True,
@@ -75,19 +64,3 @@ async def test_a_conflict_needs_no_tasks_and_no_completion() -> None:
     assert planned.breakdown is not None
     assert planned.breakdown.architectural_conflict.detected
     assert at.asked == ["breakdown 1"]
-
-
-async def revised(at: Bench) -> str:
-    mike = Mike(at.desk, brief())
-    planned = await mike.breakdown(SURFACE, "", None)
-    return mike.revision(planned, [major("breakdown.test_file", "tests/test_a.py is a test", fix="leave it out")])
-
-
-async def test_a_revision_names_the_issue_its_fix_and_the_last_plan() -> None:
-    at = bench(says("breakdown", WHOLE), says("breakdown", WHOLE))
-    feedback = await revised(at)
-    assert "## Plan Revision Required" in feedback
-    assert "leave it out" in feedback
-    assert WHOLE in feedback
-    await Mike(at.desk, brief()).breakdown(SURFACE, feedback, None)
-    assert at.segment(1, "feedback").strip().endswith("```")

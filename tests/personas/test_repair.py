@@ -41,16 +41,6 @@ def broken(text: str, at: str = PLACE) -> tuple[Reply, Extraction]:
     return reply, refused
 
 
-def test_a_short_text_is_sent_whole_with_its_place_and_the_contract() -> None:
-    slots = repair_slots(*broken(SMALL), SCHEMA, LIMIT)
-    assert slots is not None
-    assert broken(SMALL)[0].text in slots["broken"]
-    line = SMALL[: SMALL.index(PLACE)].count("\n") + 1
-    assert f"line {line}:" in slots["problem"]
-    assert f'{line} |    "task_id": \'"\'T-US-1-02' in slots["problem"]
-    assert '"description"' in slots["schema"]
-
-
 def test_nothing_is_asked_for_without_a_text_or_for_a_long_one() -> None:
     for text, asked in (("", False), (" \n", False), ("I cannot do that. " * 9000, False), ("I cannot.", True)):
         reply = broken(SMALL)[0].model_copy(update={"text": text})
@@ -85,13 +75,6 @@ async def test_a_repair_that_is_none_is_told_and_the_loop_asks_anew() -> None:
     assert planned.breakdown is not None
     assert at.asked == ["breakdown 1", "repair 1", "breakdown 2"]
     assert at.sink.named("answer_repair_failed")
-
-
-async def test_a_whole_answer_that_stopped_at_the_limit_is_whole() -> None:
-    at = bench(says(SMALL, stop_reason="max_tokens"))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert planned.breakdown is not None
-    assert (len(planned.breakdown.tasks), at.asked) == (3, ["breakdown 1"])
 
 
 async def test_missing_tasks_that_came_are_not_asked_for_again_when_the_number_is_known() -> None:

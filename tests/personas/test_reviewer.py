@@ -10,7 +10,7 @@ from orchestrator.core.delivery import ReviewBrief, Reviewed, ReviewIssue, Verdi
 from orchestrator.core.finding import Severity
 from orchestrator.personas.reviewer import Reviewer
 from orchestrator.settings import Policies
-from tests.answers.reviews import CLEAN, GOOD, TEMPLATE, critical, ended
+from tests.answers.reviews import CLEAN, GOOD, TEMPLATE, ended
 from tests.event_table import untrue
 from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown
@@ -103,18 +103,6 @@ async def test_a_no_in_a_text_that_is_not_whole_counts() -> None:
     result = await reviewed(at)
     assert result.review.verdict is Verdict.WITH_FIXES
     assert at.asked == ["review 1"]
-
-
-async def test_a_bare_verdict_speaks_of_the_comments_before_it() -> None:
-    found = critical("9. [app.py:1] SQL", "It is done.")
-    at = bench(says(found), says("Ready: Yes"))
-    result = await reviewed(at)
-    assert not result.approved
-    assert [one.title for one in result.comments] == ["SQL"]
-    at = bench(says(found), says("Ready: No"))
-    assert [one.title for one in (await reviewed(at)).comments] == ["SQL"]
-    at = bench(says(found), says(CLEAN))
-    assert (await reviewed(at)).approved
 
 
 async def test_a_change_too_long_to_be_shown_is_not_approved() -> None:

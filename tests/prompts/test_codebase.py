@@ -27,25 +27,6 @@ def test_what_fits_is_shown_whole_by_path() -> None:
     assert found.tokens == tokens(found.text)
 
 
-def test_the_biggest_and_least_telling_go_first_and_all_that_is_missing_is_named() -> None:
-    source = "def f(): pass\n"
-    files = {
-        "data/big.csv": "1,2\n" * 4000,
-        "package-lock.json": "{}\n" * 3000,
-        "src/huge.py": source * 3000,
-        **{f"src/m{n}.py": source * 20 for n in range(20)},
-        **{f"tests/test_m{n}.py": source * 20 for n in range(20)},
-    }
-    found = packed(files, budget=4000)
-    gone = {one.path: one.why for one in found.left_out}
-    assert {f"src/m{n}.py" for n in range(20)} <= set(found.shown)
-    assert {"data/big.csv", "package-lock.json"} <= set(gone)
-    assert {*found.shown, *gone, *(one.path for one in found.cut)} == set(files)
-    assert found.tokens <= 4000
-    assert "no room" in found.text
-    assert "data/big.csv" in found.text
-
-
 def test_a_long_file_is_cut_at_a_line_where_there_is_room() -> None:
     found = packed({"src/huge.py": "def f(): pass\n" * 3000, "a.py": "a = 1\n"}, budget=4000)
     assert [one.path for one in found.cut] == ["src/huge.py"]

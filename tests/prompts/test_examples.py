@@ -6,22 +6,19 @@ import pytest
 
 from orchestrator.answers import Status, extract
 from orchestrator.answers.action_plan import parse_plan
-from orchestrator.answers.task_plan import read_task_plan
 from orchestrator.answers.whole_files import Wanted, read_whole_files
 from orchestrator.checks.action_plan import read_plan_delivery
 from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.checks.breakdown import read_breakdown
 from orchestrator.checks.breakdown_rules import check_breakdown
 from orchestrator.checks.delivery import read_delivery
-from orchestrator.checks.task_plan import read_plan_extract
 from orchestrator.checks.whole_files import own_actions
 from orchestrator.core.action_plan import ActionPlan, Create
 from orchestrator.core.calls.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, PlanExtractAnswer, SuiteAnswer
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import blocking
 from orchestrator.core.paths import unsafe_reason
-from orchestrator.prompts.render import NOTE_SLOTS, PROMPT_SLOTS, expand
-from orchestrator.prompts.skills import SKILLS
+from orchestrator.prompts.render import PROMPT_SLOTS
 from tests.prompts.packaged import examples_in, packaged_files, packaged_library
 
 LIBRARY = packaged_library()
@@ -60,21 +57,6 @@ def test_no_path_of_an_example_can_be_written(name: str) -> None:
     paths = {part.strip(' "') for group in named for part in group if part}
     assert all(unsafe_reason(path) for path in paths), paths
     assert re.findall(r"[\w-]+/[\w./-]+\.\w+", text) == []
-
-
-def test_the_example_of_an_extraction_is_sound_and_stands_in_no_other_plan() -> None:
-    text = (
-        "Goal: Sailors see the next high water\n\nPackages: tzdata>=2024.1\n\n### Task 1: High water\n\n"
-        "Files: tides/high_water.py\n\n### Task 2: The command\n\nFiles: tides/__main__.py, docs/usage.md\n"
-        "Depends on: Task 1\nCommand: python -m tides.docs\n"
-    )
-    plan, said = read_plan_extract(example("architect/plan_extract"), read_task_plan(text).plan, text, "US-1")
-    assert said == []
-    assert plan is not None
-    assert plan.key_files == ("tides/high_water.py", "tides/__main__.py", "docs/usage.md")
-    other = "Goal: See prices\n\n### Task 1\n\n### Task 2\n"
-    _, said = read_plan_extract(example("architect/plan_extract"), read_task_plan(other).plan, other, "US-1")
-    assert {"extract.goal", "extract.files", "extract.command", "extract.packages"} == {f.code for f in said}
 
 
 def test_the_example_of_a_delivery_can_be_read_and_is_no_delivery() -> None:
@@ -122,13 +104,3 @@ def test_the_example_of_whole_files_can_be_read_and_is_no_delivery() -> None:
 def test_a_bad_include_is_named(files: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         type(LIBRARY)({**packaged_files(), **files})
-
-
-def test_a_shared_text_that_is_replaced_is_replaced_everywhere() -> None:
-    changed = {**packaged_files(), "shared/output": "Answer in JSON."}
-    for name, text in expand(changed).items():
-        elsewhere = (
-            name.endswith(("_plan", "_whole", "/review", "/stage")) or name in NOTE_SLOTS or name.startswith(SKILLS)
-        )
-        assert ("Answer in JSON." in text) is ("/" in name and not elsewhere)
-    assert type(LIBRARY)(changed).version("tester/suite") != LIBRARY.version("tester/suite")

@@ -1,5 +1,5 @@
 from orchestrator.core.finding import Where, critical, major, minor
-from orchestrator.prompts.feedback import render_feedback, render_revision
+from orchestrator.prompts.feedback import render_feedback
 
 PREVIOUS = '{"tasks": "```` `${x}`"}\n'
 FINDINGS = [
@@ -26,14 +26,6 @@ def test_issue_and_fix_stand_per_subject_the_gravest_first_and_the_answer_verbat
     assert "- Issue (major, tasks[0].task_id): `TASK-1` is no task id.\n  Fix: A." in text
     assert "change nothing else" in text
     assert f"`````\n{PREVIOUS}`````" in text
-
-
-def test_a_revision_has_its_section_and_bullets() -> None:
-    text = render_revision(FINDINGS, PREVIOUS)
-    assert text.startswith("## Plan Revision Required\n")
-    assert text.count("\n- Issue (") == len(FINDINGS)
-    assert "Send the whole plan again" in text
-    assert PREVIOUS in text
 
 
 def test_text_of_several_lines_cannot_pass_for_headings_or_close_a_fence() -> None:

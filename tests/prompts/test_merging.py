@@ -1,14 +1,7 @@
 """Both sides of a merge as prompt text."""
 
-from orchestrator.core.delivery import Conflict, MergedStory
-from orchestrator.prompts.merging import WHOLE_TOKENS, render_conflicts, render_merged, render_tree
-
-
-def test_stories_are_told_by_the_subjects_of_their_commits() -> None:
-    many = tuple(f"Commit {number}" for number in range(20))
-    told = render_merged([MergedStory(story="US-1", subjects=("A\nb", "Merge")), MergedStory(story="", subjects=many)])
-    assert told.splitlines()[0] == "- US-1: A b; Merge"
-    assert told.splitlines()[1].startswith("- others: 8 earlier; Commit 8; ")
+from orchestrator.core.delivery import Conflict
+from orchestrator.prompts.merging import WHOLE_TOKENS, render_conflicts, render_tree
 
 
 def both(theirs: str, base: str, mine: str) -> str:
@@ -58,12 +51,6 @@ def test_of_a_long_file_only_the_conflicts_and_the_lines_around_them_are_shown_o
     assert "Lines 789-819:" in told
     assert "line_795 = 795" in told
     assert "line_700 = 700" not in told
-
-
-def test_an_answer_that_changes_no_part_of_a_file_gets_it_whole() -> None:
-    merged = {"long.py": LONG_MERGED}
-    assert LONG_MERGED in render_tree(merged, [LONG], "", 24_000, parts=False)
-    assert "theirs()" not in render_conflicts([LONG], merged, 24_000, parts=False)
 
 
 def test_a_file_that_both_added_has_nothing_that_stood_there() -> None:

@@ -50,22 +50,6 @@ def test_packaged_prompts_render_stable_first_with_every_value_once(name: str) -
     assert len(TEXTS[name].encode()) < 8500
 
 
-def test_re_asks_share_their_prefix_with_the_first_ask() -> None:
-    for first, other, up_to in (
-        ("architect/breakdown", "architect/breakdown_missing", "feedback"),
-        ("developer/delivery", "developer/continuation", "feedback"),
-        ("developer/delivery", "developer/merge", "feedback"),
-        ("developer/delivery_plan", "developer/merge_plan", "feedback"),
-        ("developer/delivery_whole", "developer/merge_whole", "feedback"),
-    ):
-        slots = {slot: f"<{slot}>" for slot in PROMPT_SLOTS[first] | PROMPT_SLOTS[other]}
-        one, two = (
-            [s for s in LIBRARY.render(n, {k: slots[k] for k in PROMPT_SLOTS[n]}) if s.name not in {up_to, "feedback"}]
-            for n in (first, other)
-        )
-        assert one == two
-
-
 @given(st.text(alphabet=st.sampled_from(list("{}x \n#`<!->$\\1")) | st.characters(codec="utf-8"), max_size=60))
 def test_values_are_inserted_verbatim_and_never_expanded(value: str) -> None:
     for hostile in ("." + value, "{{schema}}" + value, "<!-- segment: role -->\n" + value, r"\g<0>\1" + value):
@@ -103,13 +87,3 @@ def test_missing_and_unknown_prompts_are_named() -> None:
         PromptLibrary({**TEXTS, "architect/brakdown": "x"})
     with pytest.raises(ConfigError, match="there is no prompt tester/suit; did you mean tester/suite"):
         LIBRARY.render("tester/suit", {})
-
-
-def test_slots_given_must_be_those_of_the_prompt() -> None:
-    slots = dict.fromkeys(PROMPT_SLOTS["repair"], "x")
-    with pytest.raises(
-        ConfigError, match=r"repair\.md: no place for the given slot \{\{brokn\}\}; did you mean broken"
-    ):
-        LIBRARY.render("repair", {**slots, "brokn": ""})
-    with pytest.raises(ConfigError, match=r"repair\.md: nothing given for the slot \{\{broken\}\}"):
-        LIBRARY.render("repair", {"schema": "", "problem": ""})

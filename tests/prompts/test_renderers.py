@@ -1,7 +1,6 @@
 import pytest
 
 from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, Task
-from orchestrator.core.contract import Surface
 from orchestrator.core.story import Story
 from orchestrator.core.suite import (
     PROBLEMS,
@@ -16,17 +15,8 @@ from orchestrator.prompts.context import (
     render_missing,
     render_report,
     render_sprint_stories,
-    render_story,
-    render_surface,
 )
 
-STORY = Story(
-    id="US-001",
-    title="Lend a book",
-    functional_requirements="Lend.\nReturn.",
-    dependencies=("NFR-001",),
-    acceptance_criteria=("A book is lent\nonce", "It comes back"),
-)
 TASK = Task(
     task_id="T-US-001-01",
     description="Write the\nmodel. " + "More. " * 60,
@@ -38,14 +28,6 @@ CASES = (
     ReportedCase(name="test_ok", id="t::test_ok", result=CaseResult.PASSED),
     ReportedCase(name="test_bad", id="t::test_bad", result=CaseResult.FAILED, message="assert 1 == 2\n```"),
 )
-
-
-def test_a_story_has_its_filled_cells_and_numbered_criteria() -> None:
-    text = render_story(STORY)
-    assert "Functional requirements: Lend.\nReturn." in text
-    assert "Depends on: NFR-001" in text
-    assert "Constraints" not in text
-    assert text.endswith("Acceptance criteria:\n1. A book is lent once\n2. It comes back")
 
 
 def test_sprint_stories_tell_every_title_before_any_criterion_when_short_of_room() -> None:
@@ -81,26 +63,6 @@ def test_the_design_is_text_or_json_under_headings() -> None:
     assert "API design" not in text
     bare = Breakdown(story_id="US-001", architectural_conflict=conflict, task_count=0, tasks=())
     assert render_design(bare, 1000) == ""
-
-
-def test_the_surface_tells_packages_with_versions_and_the_map_within_its_budget() -> None:
-    files = tuple(f"src/module_{n}.py" for n in range(2000))
-    surface = Surface(
-        commit="c",
-        files=files,
-        dependencies=("flask", "rich"),
-        versions={"rich": ">=13"},
-        runtime="requires-python >=3.11",
-        map="src/module_7.py:\ndef seven() -> int",
-    )
-    whole = render_surface(surface)
-    head = "Runtime: requires-python >=3.11\nPackages in the manifests: flask, rich >=13\n\nFiles (2000), "
-    assert whole.startswith(head)
-    assert whole.endswith("first:\n\nsrc/module_7.py:\ndef seven() -> int")
-    listed = render_surface(surface.model_copy(update={"map": ""}))
-    assert "src/module_0.py" in listed
-    assert tokens(listed) <= 2000
-    assert render_surface(Surface(commit="", files=()), 100) == "The repository is empty."
 
 
 def test_a_report_tells_failures_first_and_output_only_when_it_helps() -> None:

@@ -23,7 +23,7 @@ from orchestrator.core.delivery import (
     Verdict,
 )
 from orchestrator.core.finding import Severity
-from orchestrator.prompts.feedback import MAX_COMMENTS, render_comments, render_diff, render_issues
+from orchestrator.prompts.feedback import MAX_COMMENTS, render_comments, render_diff
 from tests.answers.review_text import NO_ISSUE, SEVERITIES, render_review
 from tests.prompts.packaged import fenced, packaged_files, packaged_texts
 
@@ -62,25 +62,6 @@ def a_diff(path: str, lines: int = 3, text: str = "x") -> str:
     )
 
 
-def test_a_diff_is_shown_per_file_and_whole() -> None:
-    diff = a_diff("a.py") + a_diff("src/b c.py", text="```")
-    shown = render_diff(diff)
-    assert shown.cut == ()
-    assert shown.text.startswith("### a.py\n\n```diff\ndiff --git a/a.py")
-    assert "### src/b c.py\n\n````diff\n" in shown.text
-    assert render_diff("") == ("", ())
-    assert render_diff("no diff at all").text == "### the change\n\n```diff\nno diff at all\n```"
-
-
-def test_files_that_come_go_or_are_no_text_are_named() -> None:
-    gone = "diff --git a/old.py b/old.py\ndeleted file mode 100644\n--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
-    new = "diff --git a/new.py b/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x\n"
-    binary = "diff --git a/x.png b/x.png\nBinary files a/x.png and b/x.png differ\n"
-    spoof = a_diff("true.py", text="++ b/false.py")
-    headings = re.findall(r"^### (.*)$", render_diff(gone + new + binary + spoof).text, re.MULTILINE)
-    assert headings == ["old.py", "new.py", "x.png", "true.py"]
-
-
 def test_a_huge_file_hides_no_other_and_what_is_cut_is_said() -> None:
     diff = a_diff("huge.py", 5000) + a_diff("small.py") + a_diff("vast.py", 9000) + a_diff("last.py")
     shown = render_diff(diff, 2000)
@@ -98,16 +79,6 @@ def an_issue(number: int, **fields: object) -> ReviewIssue:
 
 def reviewed(*issues: ReviewIssue, **fields: object) -> Reviewed:
     return Reviewed(by="reviewer", review=Review.model_validate({"issues": issues, "verdict": "no", **fields}))
-
-
-def test_comments_are_told_per_file_with_all_their_parts() -> None:
-    first = an_issue(1, file="a.py", line=3, issue="one\ntwo", why="w", fix="f")
-    said = render_comments([reviewed(first, an_issue(2), an_issue(3, file="a.py", severity="critical"))])
-    assert said.startswith("Your change was read by a reviewer")
-    assert "### a.py\n\n3. (critical) `a.py` t3\n1. (major, line 3) `a.py` t1\n   - Issue: one\n     two\n" in said
-    assert "   - Why: w\n   - Fix: f" in said
-    assert "### The change as a whole\n\n2. (major) t2" in said
-    assert render_issues([first]) in said
 
 
 def test_what_is_named_and_what_is_approved_decides_what_is_told() -> None:

@@ -77,18 +77,3 @@ def test_a_bad_file_is_named_with_its_field(tmp_path: Path, text: str, told: str
         PromptLibrary(load_prompts(packaged("system_prompts"), tmp_path))
     assert caught.value.message.startswith("skill reviewer/skills/ruby.md: ")
     assert told in caught.value.message
-
-
-def test_a_folder_of_your_own_adds_and_replaces(tmp_path: Path) -> None:
-    (tmp_path / SKILLS).mkdir(parents=True)
-    (tmp_path / SKILLS / "lua.md").write_bytes(MINE.replace("\n", "\r\n").encode())
-    (tmp_path / SKILLS / "python.md").write_text(MINE.replace("Lua", "Our Python").replace("lua", "py"))
-    told = PromptLibrary(load_prompts(packaged("system_prompts"), tmp_path)).skills
-    assert {skill.name for skill in told} == {skill.name for skill in PACKAGED} - {"Python"} | {"Lua", "Our Python"}
-    chosen = choose_skills(told, files_of(diff_of({"a.py": "A = 1\n", "b.lua": "a = 1\n"})))
-    assert [(skill.name, skill.text) for skill in chosen] == [
-        ("Lua", "- Arrays begin at 1."), ("Our Python", "- Arrays begin at 1."),
-    ]  # fmt: skip
-    (tmp_path / SKILLS / "notes.txt").write_text("x")
-    with pytest.raises(ConfigError, match="replaces no prompt"):
-        load_prompts(packaged("system_prompts"), tmp_path)

@@ -110,20 +110,6 @@ def test_a_pause_that_was_refused_holds_nothing_and_one_of_a_sprint_that_was_res
     assert board.reason == ""
 
 
-def test_only_an_earlier_pause_stands_in_the_way_of_one() -> None:
-    board = Board("S")
-    orders = [(1, given(Verb.PAUSE)), (2, given(Verb.RESUME, name="2")), (3, given(Verb.PAUSE, name="3", by="bob"))]
-    board.read(orders)
-    first = board.next_order()
-    assert first is not None
-    assert board.paused_before(first) is None
-    again = Order(id="4", verb=Verb.PAUSE, by="eve")
-    board.read([(4, event(CONTROL_GIVEN, order=again.model_dump(mode="json")))])
-    standing = board.paused_before(again)
-    assert standing is not None
-    assert standing.by == "bob"
-
-
 def test_a_cancellation_that_was_cut_before_it_was_said_is_no_refusal() -> None:
     decision = decide(Order(id="1", verb=Verb.CANCEL, story="A", by="ann"), {"A": S.CANCELLED}, {}, "S")
     assert (decision.stories, decision.refused) == ((), "")

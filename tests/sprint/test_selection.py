@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.story import BacklogContent, Story, find_cycle
-from orchestrator.sprint.selection import Selection, next_sprint_id, select
+from orchestrator.sprint.selection import Selection, select
 
 
 def story(story_id: str, needs: str = "", *, sprint: str = "", status: str = "", foundation: bool = False) -> Story:
@@ -49,17 +49,6 @@ def test_without_a_sprint_the_next_free_one_takes_rows_that_have_none() -> None:
     assert (chosen.sprint, chosen.story_ids, chosen.done_ids) == ("SP-008", ("A", "D"), ("C",))
     assert chosen.needs == {"A": (), "D": ("A",)}
     assert chosen.warnings == ()
-
-
-def test_next_sprint_id() -> None:
-    assert next_sprint_id([], []) == "SP-001"
-    assert next_sprint_id([story("A", sprint=" sp-999 ")], ["SP-12x", "SP-003"]) == "SP-1000"
-
-
-def test_a_named_sprint_takes_its_rows_else_the_empty_ones() -> None:
-    rows = (story("A", sprint="SP-001"), story("B"), story("C", sprint="SP-001", status="completed"))
-    assert pick(*rows, sprint="SP-001").story_ids == ("A",)
-    assert pick(*rows, sprint=" new ").story_ids == ("B",)
 
 
 def test_stories_narrow_in_backlog_order() -> None:

@@ -10,26 +10,6 @@ from hypothesis import strategies as st
 from orchestrator.sprint.slots import Slots
 
 
-async def test_a_story_that_is_cancelled_while_it_comes_back_frees_its_place_in_the_line() -> None:
-    slots, answered = Slots(1), asyncio.Event()
-
-    async def waits() -> None:
-        async with slots.given_back("A"):
-            await answered.wait()
-
-    slots.take("A")
-    task = asyncio.create_task(waits())
-    await asyncio.sleep(0)
-    slots.take("B")
-    answered.set()
-    await asyncio.sleep(0)
-    assert not slots.free
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    slots.release("B")
-    assert slots.free
-
-
 @pytest.mark.parametrize("at_once", [1, 3])
 @given(seed=st.integers(0, 10_000))
 def test_never_more_are_held_than_there_are(at_once: int, seed: int) -> None:

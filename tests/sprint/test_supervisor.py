@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.app.commands import given_event
-from orchestrator.core.command import Order, Verb
-from orchestrator.core.finding import major
+from orchestrator.core.command import Order
 from orchestrator.core.history import StoryHistory, failed_in_a_row, fold, last_rest
 from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus
 from orchestrator.core.story import CellUpdate, Priority, Story
@@ -239,15 +237,6 @@ async def test_stories_that_wait_for_a_person_or_were_reset_are_no_failures_and_
     assert failed_in_a_row(fold(play.record, until_c), play.histories()["A"].finished) == ("C",)
 
 
-async def test_what_the_environment_lacks_pauses_at_once_and_lets_running_stories_end() -> None:
-    lacks = major("environment.base", "there is no Python 3.12", fix="install it")
-    refused = StoryOutcome(id="A", status=FAILED, stop_sprint=True, findings=(lacks,))
-    play = Play({name: [] for name in "ABC"}, {"A": refused})
-    supervisor = await play.run(at_once=2)
-    assert supervisor.paused == "there is no Python 3.12"
-    assert play.statuses() == {"A": "failed", "B": "done", "C": "pending"}
-
-
 async def test_a_story_that_waits_for_a_person_holds_no_slot_and_comes_back_first() -> None:
     play = Play({name: [] for name in "ABCDE"})
     play.priorities = {"A": Priority.CRITICAL}
@@ -263,26 +252,6 @@ async def test_a_story_that_waits_for_a_person_holds_no_slot_and_comes_back_firs
     assert play.runner.most == 1, "never two at once, also when the one comes back"
     finished = [event.story for event in play.sink.named("story_finished")]
     assert finished == ["B", "C", "A", "D", "E"]
-
-
-async def test_a_story_that_people_have_paused_half_way_is_told_of_once_and_waited_for() -> None:
-    play = Play({"A": [], "B": []})
-    play.runner.people["A"] = asyncio.Event()
-    pause = Order(id="1", verb=Verb.PAUSE, story="A", by="ann", comment="lunch")
-
-    async def resume() -> None:
-        while "A" not in [event.story for event in play.sink.named("story_started")]:
-            await asyncio.sleep(0)
-        play.board.read([(99, given_event("SP-001", pause))])
-        while not (told := play.sink.named("sprint_held")):
-            await asyncio.sleep(0)
-        assert "A is paused by ann: lunch; `orchestrator resume A`" in told[0].message
-        await asyncio.sleep(0)
-        play.runner.people["A"].set()
-
-    await asyncio.gather(play.run(), resume())
-    assert len(play.sink.named("sprint_held")) == 1
-    assert play.statuses() == {"A": "done", "B": "done"}
 
 
 async def test_continuing_joins_what_ran_first_and_tells_nothing_twice() -> None:

@@ -47,15 +47,6 @@ async def test_what_is_granted_is_declared_and_the_same_delivery_judged_again(tm
     assert all(text in prompt.text for text in ("- money.py", "- rich", "`money.py` is outside the plan"))
 
 
-async def test_a_plan_that_forgot_many_files_is_asked_about_once(tmp_path: Path) -> None:
-    many = {f"part_{number}.py": "x = 1\n" for number in range(12)}
-    stand = prepared(tmp_path, {**good(), **many}, grant([*many], {}))
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.DONE
-    assert stand.asked == ["breakdown 1", "delivery 1", "amendment 1", "suite 1"]
-    assert many.keys() <= stand.workspace.result.keys()
-
-
 @pytest.mark.parametrize(
     "answer",
     [grant([], {}), grant(["money.py"], []), grant([], ["rich"]), grant(["../money.py"], {"rich": "1"}), "no JSON"],

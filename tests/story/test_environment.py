@@ -4,7 +4,6 @@ from pathlib import Path
 
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import RunProblem, TestReport
-from tests.checks.test_environment import SAID
 from tests.simulated import report
 from tests.story.test_story import RED, A, Stand, codes, good, provider
 from tests.support import suite_text
@@ -14,10 +13,6 @@ WORD = {"failure_analysis": [], "environment": {"reason": "libtide is missing"}}
 
 
 UNREACHED = TestReport(problem=RunProblem.INSTALL_FAILED, output="error: Failed to fetch: `https://host/x`")
-
-
-def lacking(code: str) -> TestReport:
-    return report(failed=["test_us_1"], message=SAID[code])
 
 
 def planned(stand: Stand) -> None:
@@ -43,18 +38,6 @@ async def test_where_it_is_the_foundation_the_sprint_stops(tmp_path: Path) -> No
     stand.foundation = True
     planned(stand)
     assert (await stand.run(await provider(stand.team, tmp_path))).stop_sprint
-
-
-async def test_what_files_may_do_without_is_told_to_the_tester_once(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, stories=[lacking("no_service")] * 9)
-    planned(stand)
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert (outcome.status, outcome.attempts) == (StoryStatus.NEEDS_ATTENTION, 2)
-    assert "environment.no_service" in codes(outcome)
-    assert "no PostgreSQL answers" in next(one.text for one in stand.step.prompts if one.key.purpose == "analysis")
-    stand = Stand(tmp_path, stories=[lacking("no_service")])
-    planned(stand)
-    assert (await stand.run(await provider(stand.team, tmp_path))).status is StoryStatus.DONE
 
 
 async def test_the_testers_word_counts_where_the_base_fails_as_well(tmp_path: Path) -> None:

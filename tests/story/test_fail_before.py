@@ -8,7 +8,7 @@ import pytest
 from orchestrator.core.finding import Severity
 from orchestrator.core.sprint import StoryStatus
 from orchestrator.core.suite import TestCase, TestReport, TestSuite
-from orchestrator.story.fail_before import needs_added, reason_to_ask, results_before, unnoticed
+from orchestrator.story.fail_before import reason_to_ask, unnoticed
 from tests.simulated import report
 from tests.story.test_story import A, Stand, codes, provider
 from tests.support import suite, suite_text
@@ -20,43 +20,6 @@ SUITE = TestSuite(
     test_cases=tuple(TestCase(name=name, criterion=name.removeprefix("test_")) for name in NAMES),
     expected_names=NAMES,
 )
-
-
-@pytest.mark.parametrize(
-    ("before", "results"),
-    [
-        (report(failed=["test_new"], passed=["test_old"]), ["failed", "passed", "not judged"]),
-        (report(failed=["test_new"], message="E   ModuleNotFoundError: No module named 'shop'"), ["not judged"] * 3),
-        (report(failed=["tests.test_a"]), ["not judged"] * 3),  # the file could not be imported: none of them ran
-        (report(passed=["test_old", "test_old"], failed=["test_old"]), ["not judged", "failed", "not judged"]),
-        (TestReport(), ["not judged"] * 3),
-    ],
-)
-def test_each_test_has_a_result_before(before: TestReport, results: list[str]) -> None:
-    assert [*results_before(SUITE, before).values()] == results
-
-
-@pytest.mark.parametrize(
-    ("text", "added", "needs"),
-    [
-        ("from shop import total\n", ["shop.py"], True),
-        ("import shop.cart as cart\n", ["src/shop/cart.py"], True),
-        ("from shop import total\n", ["shop/__init__.py"], True),
-        ("from shop import total\n", ["shop/cart.py"], False),  # the package is there
-        ("try:\n    import shop\nexcept ImportError:\n    shop = None\n", ["shop.py"], False),
-        ("def test_new():\n    import shop\n", ["shop.py"], False),
-        ("from tests.test_a import shop\n", ["tests/test_a.py"], False),  # the suite itself is put there
-        ("from .shop import total\n", ["shop.py"], False),
-        ("import (", ["shop.py"], False),
-    ],
-)
-def test_a_suite_that_imports_what_the_story_adds_need_not_be_run_without_it(
-    text: str, added: list[str], needs: bool
-) -> None:
-    suite = SUITE.model_copy(update={"test_content": text})
-    assert needs_added(suite, added) is needs
-    javascript = suite.model_copy(update={"test_file": "a.test.js"})
-    assert not needs_added(javascript, [*added, "shop.js"])
 
 
 FAILED, PASSED, NOT_JUDGED = "failed", "passed", "not judged"

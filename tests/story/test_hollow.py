@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from orchestrator.core.suite import TestSuite
-from orchestrator.story.fail_before import Ended, hollow, mentions, results_hollow
+from orchestrator.story.fail_before import Ended, hollow, results_hollow
 from tests.support import needs_node
 from tests.test_runners.test_suite_runner import runner_in, tree
 
@@ -147,28 +147,6 @@ async def test_python_tests_that_do_not_notice_their_subject(tmp_path: Path) -> 
     assert await results(tmp_path, {"shop.py": SHOP}, "tests/test_shop.py", text, tuple(names.values())) == {
         names[title]: result for title, (result, _) in PYTHON.items()
     }
-
-
-def test_a_test_speaks_of_what_its_class_and_its_file_use() -> None:
-    text = """from rest_framework.test import APITestCase
-from shop import LIMIT as most, total, views
-
-class Users(APITestCase):
-    def setUp(self):
-        self.most = most
-
-    def test_limit(self):
-        assert self.most == 3
-
-    def helper(self):
-        return "templates/list.html"
-
-def test_total(client):
-    assert views.show(client) == total([])
-"""
-    found = mentions("shop/tests.py", text)
-    assert {"LIMIT", "most", "list", "APITestCase"} & found["test_limit"] == {"LIMIT", "most", "list"}
-    assert {"LIMIT", "total", "views", "client", "shop"} & found["test_total"] == {"total", "views", "client", "shop"}
 
 
 CART = """import { Base } from './base.js';

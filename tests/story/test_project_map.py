@@ -53,14 +53,6 @@ def test_imports_are_found_in_python_and_javascript_also_relative_ones() -> None
     }
 
 
-def test_files_with_the_storys_words_come_first_then_those_one_import_further() -> None:
-    order = [path for path, _ in ranked("Prices have a discount", tuple(SHOP), SHOP, imports_of(SHOP, SHOP))]
-    assert order[0] == "shop/prices.py"
-    assert set(order[1:4]) == {"shop/money.py", "shop/cart.py", "tests/test_prices.py"}
-    private = [path for path, _ in ranked("Mend `_half_up`", tuple(SHOP), SHOP, {})]
-    assert private[0] == "shop/money.py"
-
-
 @pytest.mark.parametrize("about", ["`shop.spelled` carries where it rounds up", "Mend it"])
 def test_many_files_of_one_name_do_not_come_before_the_tests(about: str) -> None:
     """Forty translations in folders with the project's name were listed, and the test file of the story was not."""
@@ -157,24 +149,6 @@ def test_of_a_long_module_imports_and_exported_names_are_shown() -> None:
     script = "import {\n  prices,\n} from './prices.js'"
     functions = "".join(f"export function work{n}() {{\n  return {n}\n}}\n\n" for n in range(900))
     assert script in in_part("m.js", "// licence\n" * 20 + f"{script}\n\n\n{functions}", "export rates")
-
-
-def test_of_a_long_document_the_sections_are_shown_that_a_task_is_about() -> None:
-    rst = "Shop\n====\n\n" + "".join(f"Part {n}\n-------\n\nText of part {n}.\n\n" * 2 for n in range(90))
-    rst += "Waiting for parcels\n~~~~~~~~~~~~~~~~~~~\n\nFirst line.\n\nLast line.\n\nEnd\n~~~\n"
-    assert "First line.\n\nLast line." in in_part("index.rst", rst, "mention it under Waiting for parcels")
-    # sqlite-utils: no word of the heading is rare, and the section that has them all is meant.
-    rst = "CLI\n===\n\n" + "".join(
-        f"{verb} {noun}\n{'=' * 20}\n\nText of {verb} {noun}.\n\n" * 2
-        for verb in ("Listing", "Creating", "Dropping", "Renaming", "Showing")
-        for noun in ("tables", "views", "indexes", "rows")
-    )
-    rst += "Listing triggers\n================\n\nText of triggers.\n\n" + "Filler\n\n" * 900
-    assert "Text of triggers." not in in_part("cli.rst", rst, "in the section about listing tables")
-    assert "Text of Listing tables." in in_part("cli.rst", rst, "in the section about listing tables")
-    names = [f"get{n}" for n in range(300)]
-    markdown = "# API\n\n" + "".join(f"### `{name}(input, key)`\n\nText of {name}.\n\n" for name in names)
-    assert "Text of get250." in in_part("README.md", markdown, "described beside get250")
 
 
 def test_outlines_name_what_can_be_built_on() -> None:

@@ -12,17 +12,16 @@ from orchestrator.core.calls.exchange import GivenPlan, StoryBrief
 from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.delivery import DiffEntry
 from orchestrator.core.errors import WorkspaceError
-from orchestrator.core.event import Level
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus
 from orchestrator.core.story import Story, topological
-from orchestrator.core.suite import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
+from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport
 from orchestrator.providers.scripted import ScriptedProvider, load_script
 from orchestrator.settings import Policies
 from orchestrator.story.older_tests import OlderTests
 from tests.memory_workspace import MemoryWorkspace
 from tests.prompts.packaged import packaged_library
 from tests.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
-from tests.support import Team, suite_text, task
+from tests.support import Team, suite_text
 
 A = "US-1"
 LIBRARY = packaged_library()
@@ -108,15 +107,6 @@ async def test_a_story_without_trouble_is_merged(tmp_path: Path) -> None:
     assert stand.runner.ran == [("tests/test_us_1.py",), None]
 
 
-@pytest.mark.parametrize("old", [5, 0])
-async def test_new_files_in_folders_that_the_project_does_not_have_are_told(tmp_path: Path, old: int) -> None:
-    base = {f"src/part_{n}.py": "" for n in range(old)} | {f"checks/tests/test_{n}.py": "" for n in range(old)}
-    stand = Stand(tmp_path, base=base)
-    assert (await stand.run(await good_provider(tmp_path))).status is StoryStatus.DONE
-    told = [(event.level, event.data["paths"]) for event in stand.sink.named("places_unusual")]
-    assert told == [(Level.INFO, ["tests/test_us_1.py"])]
-
-
 async def test_answers_that_never_become_valid_fail_the_story(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     for _ in range(9):
@@ -125,20 +115,6 @@ async def test_answers_that_never_become_valid_fail_the_story(tmp_path: Path) ->
     assert outcome.status is StoryStatus.FAILED
     assert all(finding.severity.blocks for finding in outcome.findings)
     assert stand.asked == ["breakdown 1", "repair 1", "breakdown 2", "breakdown 3"]
-
-
-async def test_a_command_that_keeps_failing_ends_its_story(tmp_path: Path) -> None:
-    bad = CommandResult(argv=("sh",), exit_code=2, output="no such thing")
-    stand = Stand(tmp_path, commands=[bad, bad, bad])
-    stand.team.plan(A, task(A, 1, ["us_1.py"], "check it"))
-    for _ in range(3):
-        stand.team.deliver(A, 1, good())
-    outcome = await stand.run(await provider(stand.team, tmp_path))
-    assert outcome.status is StoryStatus.NEEDS_ATTENTION
-    assert statuses(outcome) == {"T-US-1-01": TaskStatus.FAILED}
-    assert "command.failed" in codes(outcome)
-    assert await stand.workspace.files(A) == ()
-    assert "no such thing" in stand.step.prompts[2].text
 
 
 @pytest.mark.parametrize(
@@ -187,14 +163,6 @@ async def test_an_older_test_that_no_longer_runs_is_told_and_not_merged_unless_t
         assert outcome.status is status
         found = [finding for finding in outcome.findings if finding.code == "merge.vanished_tests"]
         assert ["old::test_old" in finding.message for finding in found] == [True] * (not listed)
-
-
-async def test_a_file_of_tests_that_could_not_be_loaded_before_may_be_mended(tmp_path: Path) -> None:
-    unloaded = ReportedCase(name="tests.test_old", id="::tests.test_old", result=CaseResult.ERROR)
-    before = TestReport(cases=(*report(passed=["test_all"]).cases, unloaded), exit_code=1)
-    merged = report(passed=["test_all", "test_us_1", "test_old"])
-    stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[merged, before])
-    assert (await stand.run(await good_provider(tmp_path))).status is StoryStatus.DONE
 
 
 async def test_a_suite_that_could_not_run_before_leaves_a_word_and_the_merge_goes_on(tmp_path: Path) -> None:
