@@ -7,7 +7,6 @@ from markdown_it import MarkdownIt
 
 from orchestrator.analysis.plan_file import aggregate, prd_summary, render_plan
 from orchestrator.core.analysis import Codebase, ImprovementTask, LeftOut, StageReport, StageStatus
-from orchestrator.core.value import same_title
 from tests.analysis.samples import plan, stage, task
 from tests.prompts.packaged import packaged_library
 
@@ -40,23 +39,6 @@ def test_tasks_stand_by_priority_and_in_the_order_of_stages_within() -> None:
          stage("b", task("B1", "critical"), task("B2", "high"), task("B3"))],
     )  # fmt: skip
     assert titles(found) == ["1 critical B1", "2 high A2", "3 high B2", "4 medium B3", "5 low A1", "6 low A3"]
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("Fix login", "fix   LOGIN.", True),
-        ("Use `find_words`", "Use find_words", True),
-        ("Straße", "STRASSE", True),
-        ("ＡＢＣ", "abc", True),
-        ("Fix login", "Fix logout", False),
-        ("日本語", "日本", False),
-        ("C++", "C#", False),
-        ("!!!", "???", False),
-    ],
-)
-def test_when_titles_are_the_same(one: str, other: str, same: bool) -> None:
-    assert (same_title(one) == same_title(other)) is same
 
 
 def test_the_head_the_stages_and_the_instructions() -> None:
@@ -96,16 +78,6 @@ def test_boxes_badges_and_files() -> None:
     assert [lines.index(f"### {name} (1)") for name in ("Critical", "High", "Medium", "Low")] == sorted(
         lines.index(f"### {name} (1)") for name in ("Critical", "High", "Medium", "Low")
     )
-
-
-def test_nothing_is_said_to_be_nothing() -> None:
-    assert "No stages were executed" in text(stages=())
-    not_begun = StageReport(id="a", status=StageStatus.NOT_BEGUN)
-    assert "No stages were executed" in text(stages=(not_begun,))
-    assert "No tasks were identified" in text()
-    assert "No PRD was given" in text()
-    failed = StageReport(id="a", status=StageStatus.FAILED)
-    assert "This stage failed." in text(stages=(failed,))
 
 
 def test_what_was_cut_is_listed() -> None:

@@ -132,15 +132,6 @@ def test_a_daemon_that_goes_away_is_followed_without_loss_or_duplicates() -> Non
     assert "has ended its stream" in ended
 
 
-def test_lines_of_a_daemon_are_events_as_they_were_recorded() -> None:
-    findings = [{"code": "a.b", "message": "x" * 3000}]
-    said = log_event(2, persona="reviewer", findings=findings, cut=True, sprint=None)
-    with fake_daemon(Said(parts=(said,))) as daemon, asking(daemon) as log:
-        ((seq, told),) = log.recorded()
-    assert (seq, told.name, told.level, told.sprint, told.persona) == (2, "turn_finished", "info", "", "reviewer")
-    assert told.data == {"findings": findings, "cut": True}
-
-
 @pytest.mark.parametrize(
     ("said", "why"),
     [
@@ -161,17 +152,3 @@ def test_what_trying_again_does_not_change_is_an_error(said: Said, why: str) -> 
             with pytest.raises(ConfigError) as caught:
                 list(islice(events, 1))
             assert why in caught.value.message
-
-
-def test_what_is_final_later_ends_the_following_too_and_a_broken_answer_says_how_to_go_on() -> None:
-    gone = Said(status=404, body={"error": "unknown sprint S"})
-    found = Said(parts=(log_event(1),))
-    with (
-        fake_daemon(found, gone) as daemon,
-        asking(daemon, pause=Pauses(lambda: None)) as log,
-        pytest.raises(ConfigError, match="unknown sprint S"),
-    ):
-        list(log.followed(lambda _: None))
-    broken = Said(parts=(log_event(1), log_event(2)), breaks=True)
-    with fake_daemon(broken) as daemon, asking(daemon) as log, pytest.raises(ConfigError, match="--after 2 goes on"):
-        list(log.recorded())

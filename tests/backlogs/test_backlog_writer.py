@@ -1,6 +1,5 @@
 import asyncio
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -74,41 +73,6 @@ async def test_put_returns_at_once_and_waiting_updates_are_joined() -> None:
         assert backlog.writes == [[cells("A", x="1")], [cells("B", x="1", y="3"), cells("A", x="2")]]
     with pytest.raises(RuntimeError, match="not running"):
         await writer.put([cells("A", x="3")])
-
-
-async def test_after_a_write_that_was_much_work_the_next_one_waits_for_more() -> None:
-    class LargeBacklog(SlowBacklog):
-        def write(self, updates: Sequence[CellUpdate]) -> str | None:
-            began = time.thread_time()
-            while time.thread_time() < began + 0.05:
-                pass
-            return super().write(updates)
-
-    backlog = LargeBacklog()
-    backlog.released.set()
-    async with BacklogWriter(backlog, print) as writer:
-        for story in "ABC":
-            await writer.put([cells(story, x="1")])
-            while not backlog.writes or backlog.running:
-                await asyncio.sleep(0.001)
-            await asyncio.sleep(0.01)
-        await writer.flush()
-    assert backlog.writes == [[cells("A", x="1")], [cells("B", x="1"), cells("C", x="1")]]
-
-
-async def test_the_same_warning_is_told_once_until_all_is_well() -> None:
-    backlog = SlowBacklog(["full", "full", None, "full"])
-    backlog.released.set()
-    told: list[str] = []
-
-    async def tell(sentence: str) -> None:
-        told.append(sentence)
-
-    async with BacklogWriter(backlog, tell) as writer:
-        for number in range(4):
-            await writer.put([cells("A", x=str(number))])
-            await writer.flush()
-    assert told == ["full", "full"]
 
 
 async def test_a_cancelled_sprint_leaves_its_cells_behind() -> None:

@@ -13,7 +13,7 @@ from click.testing import Result
 from orchestrator.core.command import Choice
 from orchestrator.core.finding import major
 from tests.cli.waiting import Waiting, about_plan, plan
-from tests.support import breakdown, run_cli, task
+from tests.support import breakdown, run_cli
 
 FILES = {"app.py": "A = 1\n", "requirements.txt": "flask>=2\n"}
 ISSUE = major("breakdown.abstract_path", "`src/` is a\u2028folder: no", fix="Name real files.")
@@ -146,19 +146,6 @@ def test_what_cannot_be_carried_out_is_not_forced(unanswered: Waiting) -> None:
     told = json.loads(done.stdout)
     assert (told["counts"], [one["code"] for one in told["findings"]]) == (False, ["breakdown.unsafe_path"])
     assert Path(told["kept"]).read_text() == HARD
-
-
-def test_the_project_that_the_plan_was_made_for_counts(waiting: Waiting) -> None:
-    """flask stands in the branch's requirements.txt, django nowhere; app.py is a file there and no folder."""
-
-    def findings(command: str, file: str) -> list[str]:
-        text = json.dumps({"tasks": [task("US-1", 1, [file], command)]})
-        done = waiting.cli("edit", "US-1", "--file", "-", "--json", text=text)
-        return [] if done.exit_code == 0 else [one["code"] for one in json.loads(done.stdout)["findings"]]
-
-    assert findings("pip install django", "app.py") == ["breakdown.undeclared_package"]
-    assert findings("", "app.py/x.py") == ["breakdown.abstract_path"]
-    assert findings("pip install flask", "app.py") == []
 
 
 MARKDOWN = """# A start page

@@ -43,22 +43,3 @@ def test_a_story_that_a_person_must_look_at_is_named_with_what_to_do(ended: Stor
         fetch_command="git fetch",
     )
     assert any("show US-2" in line and "reset US-2" in line for line in format_summary(result)) is told
-
-
-@pytest.mark.parametrize(
-    ("held", "told"),
-    [
-        (TestsOutcome(run=428, passed=405, failed=0), ", 405/405 tests, 23 skipped, "),
-        (TestsOutcome(run=3, passed=2, failed=1), ", 2/3 tests, 0 calls"),
-        (TestsOutcome(), ", no tests run, "),
-    ],
-)
-def test_tests_that_are_skipped_are_told_apart_from_those_that_fail(held: TestsOutcome, told: str) -> None:
-    stories = (story("CL-2", StoryStatus.DONE).model_copy(update={"tests": held}),)
-    result = RunResult(
-        repo=Path("click"),
-        report=SprintReport(sprint="S", stories=stories, totals=totals(stories)),
-        report_path=Path("report.json"),
-        fetch_command="git fetch",
-    )
-    assert any(told in line for line in format_summary(result))

@@ -1,6 +1,5 @@
 """Secrets are known by their shapes, stand under a name in prompts, and come back only to where they were."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -159,18 +158,6 @@ def test_a_name_that_nobody_gave_is_unknown_unless_the_file_has_it_itself(name: 
     assert MASKS.restored(f"x = '{name}'", f"y = '{name}'") == (f"x = '{name}'", ())
 
 
-@pytest.mark.parametrize(
-    "spelt",
-    [str.lower, str.title, *(lambda name, by=by: name.replace("_", by) for by in ("-", " ", "\\_"))],
-)
-def test_a_name_spelt_carelessly_is_known_as_well(spelt: Callable[[str], str]) -> None:
-    text = 'A_TOKEN = "k3j4h5g6f7d8s9a0q1w2"\n'
-    name = MASKS.name("k3j4h5g6f7d8s9a0q1w2")
-    assert MASKS.restored(text.replace("k3j4h5g6f7d8s9a0q1w2", spelt(name)), text) == (text, ())
-    assert MASKS.restored(spelt(name), None).unknown == (spelt(name),)
-    assert MASKS.restored("masked_secret_value = 'a masked secret'", None).unknown == ()
-
-
 def test_secrets_that_are_known_are_hidden_whatever_they_look_like() -> None:
     variables = {
         "ANTHROPIC_API_KEY": "plain-old-key", "DATABASE_URL": "postgres://app:hunter2pw@db/x", "HOME": "/home/somebody",
@@ -242,22 +229,3 @@ def test_masking_is_undone_by_the_text_itself(parts: list[str]) -> None:
     masked = MASKS.masked(text)
     assert MASKS.masked(masked) == masked
     assert MASKS.restored(masked, text).text == text or MASKS.restored(masked, text).unknown
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "SECRET",
-        "AuthToken",
-        "PASSWD",
-        "api-key",
-        "API_-KEY",
-        "apikey",
-        "ACCESSKEY",
-        "auth_key",
-        "privateKey",
-        "credential",
-    ],
-)
-def test_a_text_with_one_name_only_is_looked_through(name: str) -> None:
-    assert [one.kind for one in secrets_in(f"{name} = 'q7Rt2mZx91LkPw04'")] == ["secret in code"]

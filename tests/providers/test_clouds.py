@@ -180,19 +180,6 @@ def test_what_a_cloud_lacks_is_named(
         opened(tmp_path, provider, "http://127.0.0.1:1", variables)
 
 
-async def test_vertex_with_a_token_needs_no_further_package(tmp_path: Path) -> None:
-    with model_server(Answer(body=message_stream(TEXT), headers=EVENTS)) as server:
-        variables = {**VERTEX, "CLOUDSDK_AUTH_ACCESS_TOKEN": "token-1"}
-        reply = await ask(tmp_path, "vertex", f"{server.url}/v1", variables)
-    assert (reply.text, reply.provider) == (TEXT, "vertex")
-    (asked,) = server.asked
-    place = "/v1/projects/project-1/locations/europe-west1/publishers/anthropic/models"
-    assert asked.path.replace("%3A", ":") == f"{place}/{MODEL}:streamRawPredict"
-    assert asked.headers["authorization"] == "Bearer token-1"
-    assert asked.body["stream"] is True
-    assert "model" not in asked.body
-
-
 def account(folder: Path, url: str) -> str:
     """The file of a service account whose tokens come from `url`."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)

@@ -3,8 +3,8 @@
 import asyncio
 import itertools
 import selectors
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,42 +41,6 @@ def simulated(work: Callable[[SimulatedTime], Coroutine[Any, Any, None]]) -> flo
         return loop.time()
     finally:
         loop.close()
-
-
-@dataclass
-class Bucket:
-    """So much a minute, filled again all the time, as both vendors describe it."""
-
-    limit: float
-    now: Callable[[], float]
-    left: float = field(init=False)
-    at: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.left, self.at = self.limit, self.now()
-
-    def take(self, wanted: float) -> float:
-        """Seconds until as much is there; 0: it was, and is taken."""
-        now = self.now()
-        self.left = min(self.limit, self.left + (now - self.at) * self.limit / 60)
-        self.at = now
-        if self.left < wanted:
-            return (wanted - self.left) * 60 / self.limit
-        self.left -= wanted
-        return 0.0
-
-    @property
-    def full_in(self) -> float:
-        return (self.limit - self.left) * 60 / self.limit
-
-
-def openai_headers(buckets: Mapping[str, Bucket]) -> dict[str, str]:
-    told = {}
-    for kind, bucket in buckets.items():
-        told[f"x-ratelimit-limit-{kind}"] = f"{bucket.limit:.0f}"
-        told[f"x-ratelimit-remaining-{kind}"] = f"{int(bucket.left)}"
-        told[f"x-ratelimit-reset-{kind}"] = f"{int(bucket.full_in // 60)}m{bucket.full_in % 60:.3f}s"
-    return told
 
 
 @dataclass
@@ -117,28 +81,6 @@ async def drive(
     await asyncio.gather(*(caller() for _ in range(CALLERS)))
 
 
-@pytest.mark.parametrize(("requests", "tokens"), [(600, 10_000_000), (10_000, 2_000_000), (50, 400_000)])
-def test_a_service_that_tells_its_limits_refuses_next_to_nothing_and_is_used_to_the_full(
-    requests: int, tokens: int
-) -> None:
-    counted, calls = Counted(), 1500
-
-    async def work(loop: SimulatedTime) -> None:
-        buckets = {"requests": Bucket(requests, loop.time), "tokens": Bucket(tokens, loop.time)}
-
-        def take() -> float:
-            return max(buckets["requests"].take(1), buckets["tokens"].take(4500))
-
-        await drive(loop, calls, counted, take, lambda: openai_headers(buckets))
-
-    took = simulated(work)
-    per_minute = min(requests, tokens / 4500)
-    ideal = max((calls - per_minute) * 60 / per_minute, calls / CALLERS * LATENCY_S)  # a full bucket at the beginning
-    assert counted.done == calls
-    assert counted.refused <= 2 * calls / 1000
-    assert took <= ideal / 0.95 + LATENCY_S
-
-
 def test_a_service_that_tells_nothing_is_asked_as_much_as_it_takes() -> None:
     counted, calls, most, busy = Counted(), 2000, 12, [0]
 
@@ -176,28 +118,6 @@ def test_one_refusal_closes_the_door_for_all_for_the_time_that_was_asked_for() -
 
     simulated(work)
     assert begun == [pytest.approx(20.0)] * 5
-
-
-def test_a_call_that_is_given_up_while_it_waits_lets_the_others_through() -> None:
-    begun: list[float] = []
-
-    async def work(loop: SimulatedTime) -> None:
-        limiter = Limiter(loop.time)
-
-        async def call() -> None:
-            async with limiter.admitted(10):
-                begun.append(loop.time())
-
-        async with limiter.admitted(10) as first:
-            limiter.refused(first, {}, 20.0)
-        waiting = asyncio.ensure_future(call())
-        other = asyncio.ensure_future(call())
-        await asyncio.sleep(5)
-        waiting.cancel()
-        await other
-
-    simulated(work)
-    assert begun == [pytest.approx(20.0)]
 
 
 def test_while_nobody_is_answered_one_call_at_a_time_tries_and_no_other_begins() -> None:
@@ -254,15 +174,6 @@ def test_a_service_that_is_away_is_not_tried_without_a_pause_whatever_the_settin
         assert not limiter.circuit.is_open
 
     assert simulated(work) > 0
-
-
-async def test_a_call_ends_as_itself_though_another_is_of_its_size() -> None:
-    limiter = Limiter()
-    first, second = limiter.admitted(10), limiter.admitted(10)
-    one, _ = await first.__aenter__(), await second.__aenter__()
-    await second.__aexit__(None, None, None)
-    limiter.answered(one, {"x-ratelimit-limit-requests": "9", "x-ratelimit-remaining-requests": "8"})
-    await first.__aexit__(None, None, None)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [

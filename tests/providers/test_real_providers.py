@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -96,18 +95,6 @@ async def test_the_messages_request_has_breakpoints_at_the_seams() -> None:
     ]
     assert body["stream"] is True
     assert "temperature" not in body
-
-
-async def test_what_only_grows_is_sent_in_blocks_that_stay_the_same() -> None:
-    tasks = ["## Finished tasks", "### T-A-01 (done)\n\nOne", "### T-A-02 (done)\n\nTwo"]
-    sent = []
-    for number in (2, 3):
-        segments = (Segment(name="data", text="d"), Segment(name="done", text="\n\n".join(tasks[:number])))
-        with model_server(Answer(body=message())) as server:
-            await call(CLAUDE, server.url, Prompt(key=KEY, turn=1, segments=segments))
-        sent.append(server.asked[0].body["messages"][0]["content"])
-    assert [[block["text"] for block in blocks] for blocks in sent] == [tasks[:2], tasks]
-    assert ["cache_control" in block for block in sent[1]] == [False, False, True]
 
 
 async def test_the_chat_request_is_one_that_compatible_servers_take() -> None:
@@ -316,16 +303,6 @@ async def test_a_success_that_is_no_reply_is_transient(service: Service) -> None
         assert (error.kind, error.code) == ("overloaded", "provider.shape")
         assert error.original_message == (body if isinstance(body, str) else json.dumps(body))[:500]
     assert paid == []
-
-
-@both
-@pytest.mark.parametrize("slow", [Answer(wait_s=30), Answer(drip_s=0.05)], ids=["silent", "dripping"])
-async def test_the_time_limit_is_for_the_whole_call(service: Service, slow: Answer) -> None:
-    answer = Answer(body=service.body("x" * 2000), wait_s=slow.wait_s, drip_s=slow.drip_s)
-    started = time.monotonic()
-    error = await fails(service, answer, timeout_s=0.4)
-    assert error.kind == "timeout"
-    assert 0.3 < time.monotonic() - started < 10
 
 
 @both

@@ -1,7 +1,6 @@
 """Effort, thinking, temperature and the like in the requests of real models, and what becomes of what is refused."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ from orchestrator.providers.anthropic import AnthropicProvider
 from orchestrator.providers.base import ModelAccess, ModelProvider
 from orchestrator.providers.openai import OpenAIProvider
 from orchestrator.providers.openai_responses import OpenAIResponsesProvider
-from orchestrator.providers.seats import seats_of, stronger_of
-from orchestrator.settings import RequestSettings, load
+from orchestrator.settings import RequestSettings
 from tests.providers.http_server import Answer, ModelServer, completion, message, model_server, response
 
 SUMMARY = {"reasoning": {"summary": "auto"}}
@@ -76,21 +74,6 @@ async def test_each_setting_is_sent_where_the_wire_has_a_field_and_else_told_onc
         assert [one.left_out for one in await ask(OpenAIProvider, server, ALL, PROMPT, PROMPT)] == [("thinking",), ()]
 
 
-@pytest.mark.parametrize(
-    ("thinking", "extra", "there"),
-    [
-        (False, None, {"type": "disabled"}),
-        (4096, None, {"type": "enabled", "budget_tokens": 4096}),
-        (True, {"thinking": {"display": "summarized"}}, {"type": "adaptive", "display": "summarized"}),
-    ],
-)
-async def test_thinking_is_off_or_has_a_budget_and_further_fields_are_merged(
-    thinking: bool | int, extra: Any, there: Any
-) -> None:
-    body, _ = await sent(AnthropicProvider, message(), RequestSettings(thinking=thinking, extra=extra))
-    assert body == {"thinking": there}
-
-
 async def test_another_temperature_of_a_prompt_goes_before_the_setting() -> None:
     warmer = PROMPT.model_copy(update={"temperature": 1.0})
     with model_server(Answer(body=completion())) as server:
@@ -139,38 +122,3 @@ async def test_a_refusal_that_names_nothing_of_ours_ends_the_call() -> None:
     with model_server(Answer(status=400, body=told)) as server, pytest.raises(PermanentProviderError):
         await ask(AnthropicProvider, server, ALL, stream=True)
     assert len(server.asked) == 1
-
-
-async def test_calls_that_are_refused_at_the_same_time_are_both_made_again() -> None:
-    refusal = Answer(status=400, body={"error": {"message": "temperature is not supported"}}, wait_s=0.2)
-    answers = [refusal, refusal, Answer(body=completion())]
-    with model_server(*answers) as server:
-        access = ModelAccess(
-            model="asked", api_key="sk-1234567", base_url=server.url, timeout_s=20, max_output_tokens=9,
-            request=RequestSettings(temperature=0.5),
-        )  # fmt: skip
-        provider = await asyncio.to_thread(OpenAIProvider, access, price={}.get)
-        replies = await asyncio.gather(provider.complete(PROMPT), provider.complete(PROMPT))
-        await provider.close()
-    assert sorted(reply.left_out for reply in replies) == [(), ("temperature",)]
-
-
-def test_a_persona_says_otherwise_and_the_fields_of_another_service_are_not_taken_over(tmp_path: Path) -> None:
-    overrides = (
-        "provider={name: anthropic, model: m, effort: high, extra: {top_k: 4}}",
-        "personas.alex={effort: low, stronger: {model: n, effort: max}}",
-        "personas.mike={provider: openai, model: g, temperature: 0.5}",
-        "personas.jordan={thinking: false}",
-    )
-    settings, _ = load(None, overrides, {}, tmp_path)
-    seats = seats_of(settings)
-    said = {name: seat.request.model_dump(exclude_none=True) for name, seat in seats.items()}
-    assert said == {
-        "alex": {"effort": "low", "extra": {"top_k": 4}},
-        "mike": {"effort": "high", "temperature": 0.5},
-        "jordan": {"effort": "high", "thinking": False, "extra": {"top_k": 4}},
-        "reviewer": {"effort": "high", "extra": {"top_k": 4}},
-    }
-    assert stronger_of(settings)["alex"].request.effort == "max"
-    # Those with equal settings share connections.
-    assert len(set(seats.values())) == 4

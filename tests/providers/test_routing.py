@@ -13,7 +13,7 @@ from orchestrator.core.calls.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
 from orchestrator.files.process import SystemClock
 from orchestrator.providers.routing import RoutedProvider, open_providers
-from orchestrator.providers.seats import all_seats, formats_of, policies_of, seats_of
+from orchestrator.providers.seats import all_seats, policies_of, seats_of
 from orchestrator.settings import load
 from orchestrator.settings.options import RunOptions
 from tests.providers.http_server import Answer, completion, message, model_server
@@ -50,30 +50,6 @@ def test_a_persona_takes_what_it_does_not_say_itself(tmp_path: Path) -> None:
         "reviewer": "http://a",
     }
     assert (chosen["mike"].max_output_tokens, chosen["alex"].timeout_s) == (99, 7)
-
-
-def test_the_form_of_files_is_a_personas_else_everybodys(tmp_path: Path) -> None:
-    def formats(*overrides: str) -> dict[str, str]:
-        return dict(formats_of(load(None, (*REAL, *overrides), {}, tmp_path)[0]))
-
-    assert formats() == {"mike": "auto", "alex": "auto", "jordan": "auto"}
-    assert formats("personas.alex.format=auto", "wire.format=json")["alex"] == "auto"
-    assert formats("wire.format=json", "personas.jordan.format=plan") == {"mike": "json", "alex": "json"} | {
-        "jordan": "plan"
-    }
-
-
-async def test_schemas_are_sent_as_a_persona_says_else_everybody(tmp_path: Path) -> None:
-    ask = ("provider.name=openai", "provider.model=m", "personas.alex.model=gpt-b")
-    ask += ("personas.mike.structured=never", "personas.jordan.structured=always")
-    segments = (Segment(name="role", text="r"), Segment(name="project", text="p"))
-    with model_server(Answer(body=completion("{}"))) as server:
-        provider = await asyncio.to_thread(opened, tmp_path, *ask, f"provider.base_url={server.url}")
-        for persona in ("mike", "alex", "jordan"):
-            key = TurnKey(persona=persona, story="A", purpose=Purpose.REPAIR)
-            await provider.complete(Prompt(key=key, segments=segments, schema_name="stage", answer_form="json"))
-        await provider.close()
-    assert ["response_format" in asked.body for asked in server.asked] == [False, True, True]
 
 
 def test_the_command_lines_provider_answers_everybody(tmp_path: Path) -> None:

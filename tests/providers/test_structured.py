@@ -224,18 +224,6 @@ async def test_a_refused_schema_is_left_out_from_then_on_and_told_once_per_perso
     assert told[1:] == ["", told[0]]
 
 
-async def test_calls_at_once_that_are_refused_are_all_asked_again() -> None:
-    def answer(asked: Asked) -> Answer:
-        error = {"error": {"message": "no response_format here"}}
-        return Answer(status=400, body=error, wait_s=0.2) if sent(asked) else Answer(body=completion(STAGE))
-
-    with model_server(answer) as server:
-        async with opened(openai.OpenAIProvider, server.url) as provider:
-            replies = await asyncio.gather(*(provider.complete(prompt()) for _ in range(4)))
-    assert [reply.text for reply in replies] == [STAGE] * 4
-    assert sum(bool(reply.unconstrained) for reply in replies) == 1
-
-
 async def test_a_refusal_of_something_else_is_no_refusal_of_the_schema() -> None:
     with model_server(Answer(status=400, body={"error": {"message": "the prompt is too long"}})) as server:
         async with opened(openai.OpenAIProvider, server.url) as provider:

@@ -64,16 +64,6 @@ def test_a_bad_override_is_one_clear_sentence(tmp_path: Path, override: str, tol
         loaded(tmp_path, override)
 
 
-def test_maps_are_merged_entry_by_entry(tmp_path: Path) -> None:
-    text = "personas: {ann: {model: a, timeout_s: 3}, bob: {model: b}}\nprices: {m-1.5: {input: 1, output: 2}}\n"
-    settings = loaded(tmp_path, "personas.ann.model=c", text=text, ORCHESTRATOR_PERSONAS__BOB__TIMEOUT_S="4")
-    assert {name: (own.model, own.timeout_s) for name, own in settings.personas.items()} == {
-        "ann": ("c", 3),
-        "bob": ("b", 4),
-    }
-    assert settings.prices["m-1.5"].output == 2
-
-
 def test_scalars_are_read_as_yaml_1_2(tmp_path: Path) -> None:
     settings = loaded(
         tmp_path,
