@@ -165,23 +165,6 @@ async def test_the_worktree_itself_may_be_replaced(tmp_path: Path, workspace: Gi
     assert snapshot(outside) == {"keep": b"me"}
 
 
-async def test_a_commands_own_commits_and_settings_stay_in_its_tree(workspace: GitWorkspace) -> None:
-    branch = await workspace.open("US-1")
-    root = workspace.root("US-1")
-    assert git(root, "rev-parse", "HEAD") == branch.head
-    assert git(root, "log", "--format=%s") == "First"
-    fill(root, {"src/app.py": "x = 5\n", "junk": "x"})
-    git(root, "-c", "core.attributesFile=/dev/null", "add", "junk")
-    git(root, "commit", "-q", "-m", "Mine")
-    git(root, "config", "core.hooksPath", ".husky")
-    git(root, "checkout", "-q", "-b", "elsewhere")
-    assert await workspace.head("US-1") == branch.head
-    assert ".husky" not in (mirror(workspace) / "config").read_text()
-    await workspace.reset("US-1")
-    assert git(root, "rev-parse", "HEAD") == branch.head
-    assert snapshot(root) == content(FILES)
-
-
 async def test_the_environments_git_variables_mean_nothing(
     tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

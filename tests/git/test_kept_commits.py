@@ -133,28 +133,6 @@ async def test_only_what_is_new_is_kept_and_sprints_share_their_base(site: Site)
             assert connection.execute(b"SELECT count(*) FROM " + table).fetchone() == (0,)
 
 
-@pytest.mark.parametrize("kind", ["shallow", "empty"])
-async def test_every_kind_of_repository_comes_back(kind: str, tmp_path: Path, postgres: str) -> None:
-    repo = user_repo(tmp_path / "user", FILES)
-    (repo / "later.txt").write_text("1\n")
-    save(repo, "Second")
-    if kind == "shallow":
-        git(tmp_path, "clone", "-q", "--depth=1", f"file://{repo}", "cut")
-        repo = tmp_path / "cut"
-    site = Site(tmp_path, postgres, repo)
-    if kind == "empty":
-        site.base = ""
-    first = site.workspace("one")
-    await first.prepare(repo)
-    await deliver(first, "US-1", "x = 2\n")
-    other = site.workspace("two")
-    await other.prepare()
-    assert site.refs("two") == site.refs("one")
-    await other.open("US-1")
-    assert snapshot(other.root("US-1")) == snapshot(first.root("US-1"))
-    git(site.folder / "two/app.git", "fsck", "--strict", "--no-dangling")
-
-
 def test_machines_that_are_lost_at_any_moment_leave_the_same_result(tmp_path: Path, postgres: str) -> None:
     repo = user_repo(tmp_path / "user", FILES)
     base = git(repo, "rev-parse", "HEAD")

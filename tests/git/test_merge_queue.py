@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from orchestrator.core.delivery import MergeResult
 from orchestrator.git.merge_queue import MergeQueue, Place
-from orchestrator.git.workspace import GitWorkspace
 from tests.effort import examples
-from tests.git.git_samples import change, git, note, open_workspace
+from tests.git.git_samples import change, note, open_workspace
 
 STORIES = "abcdef"
 Pair = st.tuples(st.sampled_from(STORIES), st.sampled_from(STORIES))
@@ -127,84 +126,6 @@ async def play(line: Line, data: st.DataObject) -> None:
         getattr(line, act)(story)
     assert line.merged.keys() == {*STORIES}, "everybody comes to an end"
     assert {*line.result} - {*".X"} == {story for story, merged in line.merged.items() if merged}
-
-
-class Runs:
-    """Runs of tests that end when they are told to."""
-
-    def __init__(self, workspace: GitWorkspace) -> None:
-        self.workspace = workspace
-        self.begun: list[tuple[str, list[str]]] = []
-        """Story and the files of all stories in the tree, of each run in the order in which they began."""
-        self.cut: list[str] = []
-        self.ends: dict[str, asyncio.Event] = {}
-        self.checked: list[str] = []
-        self.changed = asyncio.Event()
-
-    async def merge(self, story: str, *, red: bool = False) -> MergeResult:
-        """Merges; the run ends when `end` has named the story."""
-        files: list[str] = []
-
-        async def test(folder: Path, commit: str) -> None:
-            files[:] = sorted(path.stem for path in folder.glob("US-*.txt"))
-            assert git(self.workspace._mirror.path, "ls-tree", "--name-only", commit).count("US-") == len(files)
-            self.begun.append((story, list(files)))
-            self.changed.set()
-            try:
-                await self.ends.setdefault(story, asyncio.Event()).wait()
-            except asyncio.CancelledError:
-                self.cut.append(story)
-                raise
-
-        async def check(_folder: Path) -> str:
-            before = await self.workspace.files_at(await self.workspace.result_head())
-            assert files == sorted([*(path[:-4] for path in before if path.startswith("US-")), story])
-            self.checked.append(story)
-            return "tests fail" if red else ""
-
-        return await self.workspace.merge(story, note(f"{story}:merge", story), check, test)
-
-    async def begin(self, runs: int) -> None:
-        """Waits for so many runs."""
-        while len(self.begun) < runs:
-            self.changed.clear()
-            await self.changed.wait()
-
-    def end(self, *stories: str) -> None:
-        """Ends the runs of these stories, also those to come."""
-        for story in stories:
-            self.ends.setdefault(story, asyncio.Event()).set()
-
-
-async def test_six_stories_are_tested_at_once_and_those_behind_a_red_one_again_without_it(tmp_path: Path) -> None:
-    workspace = await open_workspace(tmp_path, {"README.md": "hello\n"})
-    stories = [f"US-{number}" for number in range(1, 7)]
-    for story in stories:
-        await workspace.open(story)
-        await workspace.commit(story, [change(f"{story}.txt", story)], note("1", story))
-    runs, merges = Runs(workspace), list[asyncio.Task[MergeResult]]()
-    for number, story in enumerate(stories, start=1):
-        merges.append(asyncio.create_task(runs.merge(story, red=story == "US-3")))
-        await runs.begin(number)
-    assert runs.begun == [(story, stories[: number + 1]) for number, story in enumerate(stories)], "all at once"
-    runs.end("US-6", "US-2", "US-3")
-    assert runs.checked == [], "the first one has not ended"
-    runs.end("US-1")
-    await runs.begin(9)  # US-3 was turned down
-    rest = [story for story in stories if story != "US-3"]
-    assert sorted(runs.begun[6:]) == [(story, rest[: rest.index(story) + 1]) for story in ("US-4", "US-5", "US-6")]
-    assert sorted(runs.cut) == ["US-4", "US-5"], "the run of US-6 had ended"
-    runs.end("US-4", "US-5")
-    results = await asyncio.gather(*merges)
-    assert [result.merged for result in results] == [story != "US-3" for story in stories]
-    assert runs.checked == stories
-    assert (await workspace.result_head(), results[2].red) == (results[5].commit, "tests fail")
-    assert [result.onto for result in results] == [
-        workspace.base,
-        *(result.commit for result in (*results[:2], results[1], *results[3:5])),
-    ]
-    assert [path.name for path in (tmp_path / "trees").iterdir() if path.name.startswith("base-")] == []
-    workspace.close()
 
 
 async def test_a_tested_story_keeps_its_place_until_it_is_merged_or_left(tmp_path: Path) -> None:

@@ -1,11 +1,10 @@
 """A story that takes in what was merged before it: what every `Workspace` must do, and what git alone can show."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from orchestrator.core.delivery import Conflict, Sides
+from orchestrator.core.delivery import Sides
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.ports import Workspace
 from tests.git.git_samples import change, git, note, open_workspace
@@ -22,25 +21,6 @@ async def apart(workspace: Workspace, path: str = APP) -> str:
         changes = [change(path, text), change(f"{story}.txt", story)]
         await workspace.commit(story, changes, note("1", story, f"Work of {story}"))
     return (await workspace.merge("US-1", note("m", subject="Merge US-1: One"), agree)).commit
-
-
-async def test_both_sides_of_a_conflict_are_told(workspace: Workspace) -> None:
-    onto = await apart(workspace)
-    refused = await workspace.merge("US-2", note("m2", "US-2"), agree)
-    assert (refused.merged, refused.conflicts, refused.onto) == (False, (APP,), onto)
-    sides = await workspace.sides("US-2", onto)
-    assert sides.conflicts == (Conflict(path=APP, base="x = 1\n", result="x = 'one'\n", story="x = 'two'\n"),)
-    assert (sides.onto, sides.head, sides.unreadable) == (onto, await workspace.head("US-2"), ())
-    assert (sides.result_diff, sides.story_diff) == ("", "")
-    (merged,) = sides.merged
-    assert (merged.story, merged.subjects[-1]) == ("US-1", "Merge US-1: One")
-    texts = await workspace.read_at(sides.tree, [APP, "US-1.txt", "none"])
-    marked = f"<<<<<<< {onto}\nx = 'one'\n||||||| \nx = 1\n=======\nx = 'two'\n>>>>>>> {sides.head}\n"
-    assert {path: re.sub(r"(\|{7} )[0-9a-f]+", r"\1", text) for path, text in texts.items()} == {
-        APP: marked, "US-1.txt": "US-1",
-    }  # fmt: skip
-    assert await workspace.files_at(sides.tree) == ("README.md", "US-1.txt", "US-2.txt", APP)
-    assert await workspace.files_at(onto) == ("README.md", "US-1.txt", APP)
 
 
 async def test_a_resolution_brings_both_together_once(workspace: Workspace) -> None:
@@ -90,21 +70,6 @@ async def test_without_a_conflict_the_patches_of_both_are_told(workspace: Worksp
     await workspace.take_in("US-2", onto, [], note("t", "US-2"))
     again = await workspace.sides("US-2", onto)
     assert (again.merged, again.result_diff) == ((), "")
-
-
-async def test_files_taken_away_on_one_side_are_for_a_person(workspace: Workspace) -> None:
-    for story in ("US-1", "US-2"):
-        await workspace.open(story)
-    await workspace.commit("US-1", [], note("1"), [APP])
-    await workspace.commit("US-2", [change(APP, "x = 2\n")], note("1", "US-2"))
-    onto = (await workspace.merge("US-1", note("m"), agree)).commit
-    sides = await workspace.sides("US-2", onto)
-    assert (sides.conflicts, sides.unreadable) == ((), (APP,))
-
-
-async def test_two_that_add_the_same_file_have_no_base(workspace: Workspace) -> None:
-    sides = await workspace.sides("US-2", await apart(workspace, "new.py"))
-    assert [(one.path, one.base) for one in sides.conflicts] == [("new.py", None)]
 
 
 async def test_git_merges_lines_and_marks_only_what_differs(tmp_path: Path) -> None:

@@ -108,16 +108,6 @@ async def test_files_are_taken_away_with_what_comes_or_not_at_all(workspace: Wor
     assert await workspace.files("after") == ("lib/app.py",)
 
 
-async def test_read_sees_the_branch_not_the_worktree(workspace: Workspace) -> None:
-    await workspace.open("US-1")
-    await workspace.commit("US-1", [change("a b.txt", "committed")], note("step-1"))
-    fill(workspace.root("US-1"), {"a b.txt": "changed", "loose.txt": "x"})
-    asked = ["a b.txt", "loose.txt", "absent\n", "src", "a b.txt"]
-    assert await workspace.read("US-1", asked) == {"a b.txt": "committed"}
-    assert await workspace.read("US-1", []) == {}
-    assert await workspace.read_base("US-1", ["a b.txt", "README.md"]) == {"README.md": "hello\n"}
-
-
 PATCH = """diff --git a/.gitattributes b/.gitattributes
 new file mode 100644
 --- /dev/null
@@ -233,25 +223,6 @@ async def test_a_merge_tells_that_it_waits_for_another_one(workspace: Workspace)
     assert told[:2] == ["waiting for the merges of stories before it"] * 2
 
 
-async def test_a_merges_check_can_look_at_what_it_is_merged_into(workspace: Workspace) -> None:
-    await workspace.open("US-1")
-    await workspace.commit("US-1", [change("a.txt", "1")], note("1"))
-    seen: list[set[str]] = []
-
-    async def look(folder: Path) -> None:
-        seen.append(set(snapshot(folder)))
-
-    async def check(folder: Path) -> str:
-        await look(folder)
-        await workspace.result_tree(look)
-        return ""
-
-    before = await workspace.result_head()
-    merged = await workspace.merge("US-1", note("m"), check)
-    assert seen == [{*FILES, "a.txt"}, {*FILES}]
-    assert (before != merged.commit, await workspace.result_head()) == (True, merged.commit)
-
-
 async def test_conflicts_and_red_merges_move_nothing(workspace: Workspace) -> None:
     for story in ("US-1", "US-2"):
         await workspace.open(story)
@@ -310,17 +281,6 @@ async def test_reset_and_unknown_stories(workspace: Workspace) -> None:
     for bad in ("result", "../x", ".hidden", "a/b"):
         with pytest.raises(WorkspaceError):
             await workspace.open(bad)
-
-
-async def test_a_story_that_is_left_keeps_its_branch(workspace: Workspace) -> None:
-    await workspace.open("US-1")
-    await workspace.commit("US-1", [change("a.txt", "1")], note("1"))
-    for _ in range(2):
-        await workspace.leave("US-1")
-        assert not workspace.root("US-1").exists()
-    assert await workspace.read("US-1", ["a.txt"]) == {"a.txt": "1"}
-    await workspace.open("US-1")
-    assert (workspace.root("US-1") / "a.txt").read_text() == "1"
 
 
 async def test_removed_stories_start_afresh(workspace: Workspace) -> None:

@@ -95,20 +95,6 @@ async def test_a_conflict_is_resolved_once_tested_again_and_merged(tmp_path: Pat
     }  # fmt: skip
 
 
-async def test_what_the_developer_is_told(tmp_path: Path) -> None:
-    stand = Pair(tmp_path)
-    stand.merge({"shared.py": BOTH})
-    await stand.ends()
-    (prompt,) = stand.merges
-    assert "- US-1: Merge US-1: A value" in prompt
-    began = f"||||||| where both began\n{ZERO}"
-    assert f"<<<<<<< merged meanwhile\n{ONE}{began}=======\n{TWO}>>>>>>> your story\n" in prompt
-    assert "from shared import two" in prompt, "the story's other files"
-    assert "tests/test_us_1.py" in prompt, "the tree as it is with both"
-    assert "## Why the merged tree was turned down" not in prompt
-    assert "Corrections Required" not in prompt
-
-
 @pytest.mark.parametrize(
     ("answer", "code", "said"),
     [

@@ -108,24 +108,6 @@ async def test_reviews_that_are_used_up_let_the_story_go_on_to_a_person(tmp_path
     assert [(one.file, one.line, one.title) for one in open_ones] == [("us_1.py", 2, "The wrong value")]
 
 
-async def test_all_reviewers_must_approve_and_the_comments_of_all_go_back(tmp_path: Path) -> None:
-    stand = prepared(tmp_path, APPROVED, NO, APPROVED, deliveries=3)
-    for text in (FIXES, NO, APPROVED):
-        stand.team.review(A, 1, text, by="security")
-    outcome = await outcome_of(stand, reviewers=["reviewer", "security"])
-    assert outcome.status is StoryStatus.DONE
-    assert stand.asked.count("delivery 3") == 1
-    assert [(one.iteration, one.by, one.approved) for one in only_task(outcome).reviews] == [
-        (1, "reviewer", True), (1, "security", False),
-        (2, "reviewer", False), (2, "security", False),
-        (3, "reviewer", True), (3, "security", True),
-    ]  # fmt: skip
-    asked = [prompt for prompt in stand.step.prompts if prompt.key.persona in {"reviewer", "security"}]
-    assert all("1. (major, line 2) `us_1.py` The wrong value" in prompt.text for prompt in asked[2:4])
-    third = [prompt for prompt in stand.step.prompts if prompt.key.purpose == "delivery"][2].text
-    assert third.count("It returns nothing useful") == 2
-
-
 @pytest.mark.parametrize(
     ("own", "ends"),
     [({"security": 1}, [("unapproved", 1, 0)]), ({"security": 3}, [("sent_back", 1, 2), ("approved", 2, 1)])],

@@ -6,9 +6,7 @@ from hypothesis import strategies as st
 from orchestrator.core.contract import FileExports
 from orchestrator.story.project_scan import (
     MAX_SOURCE_CHARS,
-    MAX_TEST_FILES,
     build_surface,
-    scan_paths,
 )
 
 FILES = (
@@ -34,14 +32,6 @@ TEXTS = {
     "pyproject.toml": '[project]\nname = "x"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = ["Rich>=1"]\n',
     "package.json": '{"type": "module", "engines": {"node": ">=20"}, "dependencies": {"express": "4"}}',
 }
-
-
-def test_sources_manifests_and_some_tests_are_read_and_nothing_else() -> None:
-    sources = ("package.json", "pyproject.toml", "src/app.py", "src/web/index.js")
-    tests = ("tests/test_app.py", "web/index.test.js")
-    assert scan_paths(FILES) == (*sources, *tests)
-    many = [f"tests/test_{number}.py" for number in range(2 * MAX_TEST_FILES)]
-    assert len(scan_paths(many)) == MAX_TEST_FILES
 
 
 def test_a_surface_tells_files_exports_packages_and_runtime() -> None:
@@ -90,10 +80,3 @@ ANY_FILES = ("pyproject.toml", "package.json", "a.py", "b.js", "c.sql", "test_a.
 def test_no_text_raises(texts: dict[str, str]) -> None:
     surface = build_surface("c", tuple(texts), texts)
     assert all(isinstance(entry, FileExports) and entry.names for entry in surface.exports)
-
-
-def test_a_changed_file_is_read_again() -> None:
-    before, after = "def old(): pass", "def fresh(): pass"
-    for text, name in ((before, "old"), (after, "fresh"), (before, "old")):
-        surface = build_surface("", ("a.py", "a.js"), {"a.py": text, "a.js": f"export function {name}() {{}}"})
-        assert [entry.names for entry in surface.exports] == [(name,), (name,)]

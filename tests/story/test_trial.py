@@ -1,10 +1,7 @@
 """The story's suite: whom a failure concerns, what is told of a run."""
 
-import pytest
-
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.calls.exchange import Analysed
-from orchestrator.core.finding import Severity
 from orchestrator.core.suite import (
     CaseResult,
     FailureInstruction,
@@ -15,8 +12,8 @@ from orchestrator.core.suite import (
     TestSuite,
 )
 from orchestrator.story import context
-from orchestrator.story.context import failure_text, red_finding, summary
-from orchestrator.story.suite_loop import nearest_task, orders
+from orchestrator.story.context import failure_text, summary
+from orchestrator.story.suite_loop import orders
 from tests.simulated import report
 from tests.support import breakdown, task
 
@@ -43,18 +40,6 @@ def test_each_task_gets_the_instructions_for_its_own_files() -> None:
     assert asked(told("a.py", "shared.py"), red) == {"T-A-01": ("a.py",), "T-A-02": ("shared.py",)}
 
 
-def test_a_file_of_no_task_goes_to_the_task_whose_files_are_nearest() -> None:
-    plan = Breakdown.model_validate(
-        breakdown("A", task("A", 1, ["src/shop/a.py"]), task("A", 2, ["src/b.py"]), task("A", 3, [], "true"))
-    )
-    assert nearest_task(plan, "src/shop/c.py").task_id == "T-A-01"
-    assert nearest_task(plan, "src/other/c.py").task_id == "T-A-02", "of equals the last"
-    assert nearest_task(plan, "c.py").task_id == "T-A-02"
-    owned = {"T-A-01": ("src/shop/a.py", "src/shop/c.py")}
-    (order,) = orders(plan, owned, told("src/shop/c.py"), report(failed=["test_a"]))
-    assert order.task.files_to_create == ("src/shop/a.py", "src/shop/c.py")
-
-
 SUITE = TestSuite(
     test_file="tests/test_a.py",
     test_content="",
@@ -75,22 +60,6 @@ def test_expected_tests_that_did_not_run_are_missing_and_parameters_count_singly
     ]
     assert not run.green
     assert summary(run) == "expected tests did not run: test_gone"
-
-
-@pytest.mark.parametrize(
-    ("run", "code", "text"),
-    [
-        (report(passed=["a"], failed=["b"]), "test.failed", "1 passed, 1 failed"),
-        (TestReport(problem=RunProblem.TIMEOUT, output="x" * 9000 + "END"), "test.timeout", "test.timeout_s"),
-        (TestReport(problem=RunProblem.NO_TESTS), "test.no_tests", "no test was run"),
-    ],
-)
-def test_why_a_suite_stays_red(run: TestReport, code: str, text: str) -> None:
-    finding = red_finding(run, 3)
-    assert finding.code == code
-    assert finding.severity is Severity.MAJOR
-    assert text in finding.message
-    assert "after 3 attempts" in finding.message
 
 
 def test_the_text_of_a_failure_is_messages_or_the_end_of_the_output_and_is_capped() -> None:
