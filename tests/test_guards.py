@@ -25,7 +25,7 @@ async def test_the_journal_may_block_and_only_where_it_writes(tmp_path: Path) ->
     with pytest.raises(BlockingError):
         WorkflowJournal(tmp_path / "journal")
     journal = object.__new__(WorkflowJournal)
-    journal.__dict__.update(_folder=tmp_path, _beside=0, _entries={}, _unshared=[])
+    journal.__dict__.update(_folder=tmp_path, _entries={}, _unshared=[])
     key = TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN)
     prompt = Prompt(key=key, turn=1, segments=(Segment(name="role", text="x"),))
     journal.record_failure(1, prompt, FailedCall(turn=1, kind="timeout", message="late"))

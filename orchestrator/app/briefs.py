@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from orchestrator.answers.task_plan import read_task_plan
 from orchestrator.app.sprints import Chosen
 from orchestrator.app.team import story_payload
-from orchestrator.core.calls.exchange import GivenPlan, StoryBrief
+from orchestrator.checks.task_plan import why_followed
+from orchestrator.core.calls.exchange import StoryBrief
 from orchestrator.core.contract import ArchitectureRecord, Contribution
 from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.secrets import Masks
@@ -57,8 +59,6 @@ class Briefs:
         # A reset story has a new workflow, so contributions of the earlier one no longer count.
         self._current = {story: f"{chosen.record.workflow_id(story)}:" for story in chosen.record.story_ids}
         self._read_up_to, self._parts = 0, list[Contribution]()
-        self.plans: dict[str, GivenPlan] = {}
-        """People's plans, once read."""
 
     async def payload(self, story: Story) -> dict[str, Any]:
         """Returns the frozen input of the story's workflow."""
@@ -71,6 +71,11 @@ class Briefs:
         record = self._read_record()
         merged = {part.story for part in self._parts}  # the project and the record tell what those have built
         others = [other for other in self._others if other not in merged or other == story.id]
+        plan = followed = self._record.plans.get(story.id)
+        if plan is not None and why_followed(read_task_plan(plan.text).plan):
+            followed, plan = plan.model_copy(update={"text": self._masks.masked(plan.text)}), None
+        else:
+            followed = None
         return StoryBrief(
             story=story,
             sprint=self._record.sprint,
@@ -79,7 +84,8 @@ class Briefs:
             wireframe=wireframe,
             record=render_record(record, self._record_tokens),
             tech_stack=record.tech_stack,
-            plan=self.plans.get(story.id),
+            plan=plan,
+            followed=followed,
             replan=self._record.replans.get(story.id),
             findings=(*vision_findings, *wireframe_findings, *row_findings(story)),
         )

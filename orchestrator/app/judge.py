@@ -23,7 +23,6 @@ from orchestrator.checks.delivery import read_delivery
 from orchestrator.checks.lost_exports import Lost, lost_exports, users_of
 from orchestrator.checks.paths import Around, read_syntax, shell_files, syntax_command
 from orchestrator.checks.suite import check_suite, read_suite
-from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
 from orchestrator.checks.whole_files import suite_of_files
 from orchestrator.code.javascript.tests import test_names
 from orchestrator.code.packages import dependencies_of
@@ -47,6 +46,7 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner, scratch_fo
 from orchestrator.settings import Settings
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
+from orchestrator.story.planning import judge_text
 from orchestrator.story.project_scan import runtime_of, runtimes_of, scan_paths
 
 UNNAMED = "STORY"
@@ -280,25 +280,16 @@ KINDS: Mapping[str, tuple[type[AnswerValue], Check]] = {
 """Kinds of answers that can be judged: how each is extracted, and its checks."""
 
 
-def judge_task_plan(text: str, path: str, around: Surroundings) -> Judged:
-    """Returns a run's findings on a person's plan, by its rules alone; a text without one is refused. Never raises."""
-    reading = read_task_plan(text, path)
-    plan = reading.plan
-    meant = plan.tasks or plan.goal or reading.findings
-    breakdown = breakdown_of(plan, around.story or UNNAMED)
-    findings = [
-        *(() if meant else parse_plan(text).findings),
-        *reading.findings,
-        *check_task_plan(plan, around.story or ""),
-        *check_length(text, path, Settings().plan.min_chars),
-        *check_planned(plan, breakdown, frozenset(around.files or ()), known_packages(around)),
-        *_unwritable(breakdown, around),
-    ]
-    return Judged(
-        Status.OK if meant else Status.REFUSED,
-        tuple(sorted(findings, key=lambda finding: finding.where.line or 0)),
-        is_plan=True,
-    )
+def judge_persons_plan(text: str, path: str, around: Surroundings) -> tuple[str, Judged]:
+    """Returns which kind of plan a person's text is, and a run's findings on it, by rules alone: one without a task is
+    the architect's to follow, or no plan where it is too short. Never raises."""
+    files, packages, least = frozenset(around.files or ()), known_packages(around), Settings().plan.min_chars
+    breakdown, said = judge_text(text, path, around.story or UNNAMED, files, packages, min_chars=least)
+    if breakdown is None and blocking(said) and not read_task_plan(text).plan.tasks:
+        return "no plan", Judged(Status.REFUSED, (*parse_plan(text).findings, *blocking(said)), is_plan=True)
+    findings = [*said, *(_unwritable(breakdown, around) if breakdown else ())]
+    kind = "text for the architect" if breakdown is None else "task plan"
+    return kind, Judged(Status.OK, tuple(sorted(findings, key=lambda one: one.where.line or 0)), is_plan=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ from orchestrator.sandbox.command_runner import scratch_folder
 from orchestrator.settings import Settings
 from orchestrator.settings.options import RunOptions, default_repository
 from orchestrator.sprint.dry_run import JudgedTasks
-from orchestrator.story.planning import judge_given, read_by_rules
+from orchestrator.story.planning import judge_text
 
 MAX_BYTES = 400_000  # a source that is longer is generated
 LEFT_OUT = (
@@ -235,11 +235,11 @@ def judge_by_rules(options: RunOptions, plans: Mapping[str, BroughtPlan], settin
     files, packages = asyncio.run(read_project(repo)) if repo.is_dir() else (frozenset(), frozenset())
     judged = {}
     for story, plan in plans.items():
-        given = read_by_rules(plan, story)
-        findings = judge_given(given, story, files, packages, settings.plan.min_chars)
-        paths = [path for task in given.breakdown.tasks for path in task.files_to_create]
-        odd = unwritable_files(given.breakdown, find_obstacles(repo, files, paths))
-        judged[story] = JudgedTasks(count=len(given.breakdown.tasks), findings=(*findings, *odd))
+        least = settings.plan.min_chars
+        built, findings = judge_text(plan.text, plan.path, story, files, packages, min_chars=least)
+        paths = [path for task in built.tasks for path in task.files_to_create] if built else []
+        odd = unwritable_files(built, find_obstacles(repo, files, paths)) if built else ()
+        judged[story] = JudgedTasks(count=len(built.tasks) if built else None, findings=(*findings, *odd))
     return judged
 
 

@@ -23,7 +23,7 @@ from orchestrator.app.judge import (
     Surroundings,
     files_in,
     judge_delivery,
-    judge_task_plan,
+    judge_persons_plan,
     obstacles_in,
 )
 from orchestrator.app.plan_files import find_existing, find_obstacles, project_files, read_texts
@@ -126,8 +126,7 @@ def check_any_plan(text: str, options: CheckOptions) -> tuple[str, Judged]:
     texts = read_texts(options.repo, manifests) if options.repo is not None else {}
     obstacles = obstacles_in(options.repo, files or ())
     around = Surroundings(story=options.story, files=files, texts=texts, obstacles=obstacles)
-    judged = judge_task_plan(text, options.file, around)
-    return "no plan" if judged.status is Status.REFUSED else "task plan", judged
+    return judge_persons_plan(text, options.file, around)
 
 
 def check_plan(

@@ -145,17 +145,15 @@ def _calls(record: SprintRecord, state: StateFolder, secrets: Sequence[str]) -> 
     journal = ReplyJournal(state.replies, state.shared)
     journal.stories()  # brings what other machines have kept
     for story in record.story_ids:
-        ids = [record.plan_workflow_id(story)] if story in record.plans else []
         turns: defaultdict[TurnKey, int] = defaultdict(int)
-        for workflow in (*ids, record.workflow_id(story)):
-            _, _, name = workflow.partition("/")
-            for one in journal.entries(record.sprint, name):
-                # A key or a model's name that was put right: the call that counted came after it.
-                if one.failure is None or not concerns_all(one.failure.kind):
-                    turns[one.key] += 1
-                    entry = _entry(one, turns[one.key], secrets)
-                    beyond = one.failure.code == MISSING if one.failure else not (one.reply and one.reply.paid)
-                    yield Call(entry=entry, beyond=beyond)
+        _, _, name = record.workflow_id(story).partition("/")
+        for one in journal.entries(record.sprint, name):
+            # A key or a model's name that was put right: the call that counted came after it.
+            if one.failure is None or not concerns_all(one.failure.kind):
+                turns[one.key] += 1
+                entry = _entry(one, turns[one.key], secrets)
+                beyond = one.failure.code == MISSING if one.failure else not (one.reply and one.reply.paid)
+                yield Call(entry=entry, beyond=beyond)
 
 
 def _entry(one: JournalEntry, turn: int, secrets: Sequence[str]) -> ScriptEntry:

@@ -20,27 +20,24 @@ from orchestrator.app.sprints import (
     read_checked,
     workspace_of,
 )
-from orchestrator.app.team import plan_payload, prompt_library
+from orchestrator.app.team import prompt_library
 from orchestrator.backlogs.files import open_backlog
-from orchestrator.core.calls.exchange import GivenPlan, StoryBrief
 from orchestrator.core.calls.progress import CallProgress
 from orchestrator.core.errors import BaseUnusable, ConfigError, RepositoryError, UserError, WorkspaceError
 from orchestrator.core.event import Event
 from orchestrator.core.finding import blocking
 from orchestrator.core.history import StoryHistory, is_finished
-from orchestrator.core.sprint import SprintRecord
+from orchestrator.core.sprint import BroughtPlan, SprintRecord
 from orchestrator.core.story import BacklogContent
 from orchestrator.core.value import counted
 from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.git.repository import open_repository
 from orchestrator.git.workspace import GitWorkspace
-from orchestrator.personas.mike import READ_BY_RULES
 from orchestrator.providers.routing import RoutedProvider, open_providers
-from orchestrator.providers.seats import policies_of
 from orchestrator.records.histories import event_url, is_sprint_finished, read_histories
 from orchestrator.records.sprint_reader import RunResult, end_event, save_report
 from orchestrator.sandbox.command_runner import remove_old_scratch
-from orchestrator.settings import Environment, Policies, Settings, forget_secrets
+from orchestrator.settings import Environment, Settings, forget_secrets
 from orchestrator.settings.options import RunOptions, default_repository
 from orchestrator.sprint.slots import known_cells
 from orchestrator.storage.event_store import PATIENCE_S, EventStore
@@ -48,7 +45,7 @@ from orchestrator.storage.leases import Lease
 from orchestrator.storage.locks import SprintLock
 from orchestrator.storage.recordings import expect_place
 from orchestrator.storage.state_folder import StateFolder
-from orchestrator.story.planning import judge_given
+from orchestrator.story.planning import judge_text
 
 Histories = dict[str, StoryHistory]
 
@@ -250,10 +247,7 @@ class Run:
         try:
             async with equipment.works, site:
                 await driver.begin()
-                if record.plans:
-                    if all(history.started is None for history in histories.values()):
-                        await driver.require_base()  # reading a person's plan is paid for
-                    driver.plans.update(await self._plans(chosen, histories, equipment.works, workspace))
+                await self._expect_valid(record, histories, workspace)
                 paused = await driver.drive(self._warn, waits=self._options.waits)
                 return site.record, paused
         except BaseUnusable:
@@ -262,56 +256,27 @@ class Run:
                 await self._not_begun(record, workspace)
             raise
 
-    async def _plans(
-        self, chosen: Chosen, histories: Histories, works: Works, workspace: GitWorkspace
-    ) -> dict[str, GivenPlan]:
-        """Returns people's plans, each read durably once. With gate.mode auto, raises ConfigError for one that cannot
-        be built; if no story has started, the sprint has not started either then."""
-        policies = policies_of(self._settings, self._options.provider)
-        plans = await self._read_plans(chosen, histories, works, policies)
-        if policies.gate.mode != "auto":
-            return plans
-        # The plan of a started story is not judged again.
-        fresh = {story: plan for story, plan in plans.items() if histories[story].started is None}
+    async def _expect_valid(self, record: SprintRecord, histories: Histories, workspace: GitWorkspace) -> None:
+        """Raises ConfigError, with gate.mode auto, for a person's plan that cannot be built; if no story has started,
+        the sprint has not started either then. The plan of a started story is not judged again."""
+        fresh = {story: plan for story, plan in record.plans.items() if histories[story].started is None}
+        if self._settings.gate.mode != "auto" or not fresh:
+            return
         try:
-            await _require_valid(fresh, workspace, policies.plan.min_chars)
+            await _require_valid(fresh, workspace, self._settings.plan.min_chars)
         except ConfigError:
-            # A plan that rules alone could read is shown to a model again by the next run: under another generation.
-            failed = [
-                story
-                for story, plan in fresh.items()
-                if any(finding.code == READ_BY_RULES for finding in plan.findings)
-            ]
-            generations = chosen.record.generations
-            raised = {story: generations.get(story, 1) + 1 for story in failed}
-            record = chosen.record.model_copy(update={"generations": {**generations, **raised}})
             if all(history.started is None for history in histories.values()):
                 await self._not_begun(record, workspace)
-            else:
-                await asyncio.to_thread(self._folder.save, record)
             raise
-        return plans
-
-    async def _read_plans(
-        self, chosen: Chosen, histories: Histories, works: Works, policies: Policies
-    ) -> dict[str, GivenPlan]:
-        record, payloads = chosen.record, {}
-        for story, plan in record.plans.items():
-            row = chosen.content.story(story)
-            if row is not None and histories[story].outcome is None:
-                payloads[story] = plan_payload(StoryBrief(story=row, sprint=record.sprint), policies, plan)
-        read = await asyncio.gather(
-            *(works.engine.run_plan(record.plan_workflow_id(story), payload) for story, payload in payloads.items())
-        )
-        return dict(zip(payloads, read, strict=True))
 
 
-async def _require_valid(plans: dict[str, GivenPlan], workspace: GitWorkspace, min_chars: int) -> None:
+async def _require_valid(plans: dict[str, BroughtPlan], workspace: GitWorkspace, min_chars: int) -> None:
     """Raises ConfigError with all findings when one of the plans cannot be built as it is."""
-    if not plans:
-        return
     files, packages = await workspace.base_tree(read_project)
-    judged = {story: judge_given(plan, story, files, packages, min_chars) for story, plan in plans.items()}
+    judged = {
+        story: judge_text(plan.text, plan.path, story, files, packages, min_chars=min_chars).findings
+        for story, plan in plans.items()
+    }
     invalid = {story: findings for story, findings in judged.items() if blocking(findings)}
     if invalid:
         named = ", ".join(f"{plans[story].path} for {story}" for story in invalid)

@@ -16,20 +16,19 @@ from orchestrator.app.runners import project_runner
 from orchestrator.app.runtime import Sharing, Works
 from orchestrator.app.secrets import masks_of
 from orchestrator.app.sprints import Chosen, require_rows
-from orchestrator.app.team import plan_body, story_body
+from orchestrator.app.team import story_body
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.backlogs.writer import BacklogWriter
-from orchestrator.core.calls.exchange import GivenPlan
 from orchestrator.core.calls.spending import BudgetState, sprint_budgets
 from orchestrator.core.errors import BaseUnusable
 from orchestrator.core.event import ACTIVITY_BEGUN, ACTIVITY_ENDED, Event, Level, listening
 from orchestrator.core.history import FINISHED, StoryHistory
 from orchestrator.core.ports import SuiteRunner
-from orchestrator.core.sprint import PLAN_READING, SprintRecord
+from orchestrator.core.sprint import SprintRecord
 from orchestrator.core.story import BacklogContent, Story, told_of_closed
 from orchestrator.core.suite import BASE_TRIED, SANDBOX_CHOSEN, TRYING, BaseTrial, Tier, TriedBase
 from orchestrator.core.value import counted
-from orchestrator.engine.durable import PLAN_WORKFLOW_NAME, WORKFLOW_NAME, Body
+from orchestrator.engine.durable import WORKFLOW_NAME, Body
 from orchestrator.engine.progress import Announcer, told_end
 from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.git.workspace import GitWorkspace
@@ -155,7 +154,6 @@ class Site:
         runner = self._runner(lock_fd)
         self.bodies: dict[str, Body] = {
             WORKFLOW_NAME: story_body(library, workspace, runner, masks, older),
-            PLAN_WORKFLOW_NAME: plan_body(library, masks),
         }
         self.base = SprintBase(works, record.sprint, workspace, runner, older)
         self.spending = Spending()
@@ -204,15 +202,11 @@ class Site:
 
     async def is_current(self, workflow_id: str) -> bool:
         """See Place. A story that has its outcome, as one that was cancelled, is not resumed; nor is an earlier
-        generation of one that was reset, or the reading of a plan that was replaced."""
-        record = self.record
-        if PLAN_READING in workflow_id:
-            current = {record.plan_workflow_id(story) for story in record.plans}
-        elif self.sharing is not None:
+        generation of one that was reset."""
+        if self.sharing is not None:
             await self.sharing.held(workflow_id)  # what is claimed is current
             return workflow_id not in self._ended
-        else:
-            current = {record.workflow_id(story) for story in record.story_ids}
+        current = {self.record.workflow_id(story) for story in self.record.story_ids}
         return workflow_id not in self._ended and workflow_id in current
 
     def saw(self, event: Event) -> None:
@@ -241,7 +235,6 @@ class SprintDriver:
         self._content, self._continued = content, continued
         require_rows(self._chosen, histories)
         self._runner = runner or self._works.engine
-        self.plans: dict[str, GivenPlan] = {}
         self._renewal = Renewal(
             site.record, site.workspace, self._works.sink, self._works.folder, self._works.clock,
             changed=self._take_record,
@@ -330,14 +323,10 @@ class SprintDriver:
     def _make_briefs(self) -> Briefs:
         equipment, settings = self.site.equipment, self.site.settings
         policies = policies_of(settings, equipment.provider)
-        briefs = Briefs(self._chosen, settings, equipment.environment, policies, self.site.masks)
-        briefs.plans = self.plans
-        return briefs
+        return Briefs(self._chosen, settings, equipment.environment, policies, self.site.masks)
 
     def _take_record(self, record: SprintRecord) -> None:
         self.site.record = record
-        # The architect plans a replanned story, even if it had a person's plan before.
-        self.plans = {story: plan for story, plan in self.plans.items() if story in record.plans}
         self._briefs = self._make_briefs()
 
     async def _report_start(self) -> None:

@@ -7,11 +7,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from orchestrator.core.calls.exchange import GivenPlan, StoryBrief
+from orchestrator.core.calls.exchange import StoryBrief
 from orchestrator.core.calls.wire import WIRE_SCHEMAS
 from orchestrator.core.ports import Step, SuiteRunner, Workspace
 from orchestrator.core.secrets import Masks
-from orchestrator.core.sprint import BroughtPlan, StoryOutcome
+from orchestrator.core.sprint import StoryOutcome
 from orchestrator.personas.alex import Alex
 from orchestrator.personas.jordan import Jordan
 from orchestrator.personas.mike import Mike
@@ -26,7 +26,6 @@ from orchestrator.story.project_map import in_part
 from orchestrator.story.story import run_story
 
 StoryBody = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
-PlanBody = Callable[[Step, dict[str, Any]], Awaitable[GivenPlan]]
 
 
 NO_KEY = Masks()
@@ -106,24 +105,6 @@ def story_body(
 def read_policies(text: str) -> Policies:
     """Returns the policies in a payload; read once, because those of a sprint's stories are equal."""
     return Policies.model_validate_json(text)
-
-
-def plan_body(library: PromptLibrary, masks: Masks = NO_KEY) -> PlanBody:
-    """Returns the engine's body for reading a person's plan; its payload is `plan_payload`'s."""
-    schemas = schema_texts()
-
-    async def body(step: Step, payload: dict[str, Any]) -> GivenPlan:
-        brief = StoryBrief.model_validate(payload["brief"])
-        policies = read_policies(json.dumps(payload["policies"]))
-        desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas, masks=masks)
-        return await Mike(desk, brief).extract_plan(payload["path"], payload["text"])
-
-    return body
-
-
-def plan_payload(brief: StoryBrief, policies: Policies, plan: BroughtPlan) -> dict[str, Any]:
-    """Returns the frozen input of the workflow that reads a person's plan."""
-    return {**story_payload(brief, policies), "path": plan.path, "text": plan.text}
 
 
 def story_payload(brief: StoryBrief, policies: Policies) -> dict[str, Any]:

@@ -73,16 +73,12 @@ class StoryCalls:
     def __init__(self, folder: StateFolder, record: SprintRecord, story: str, events: Iterable[Event]) -> None:
         self._journal, self._sprint = ReplyJournal(folder.replies, folder.shared), record.sprint
         self._workflow = record.workflow_id(story).removeprefix(f"{record.sprint}/")
-        self._folders = {"": self._workflow}
-        """Beginning of a call's id → the workflow whose journal has it."""
-        if story in record.plans:
-            self._folders["plan-"] = record.plan_workflow_id(story).removeprefix(f"{record.sprint}/")
         self._turns = _read_turns(events)
-        self._kept = self._read_journal()
+        self._read_journal()
         if any(turn.finished and not turn.calls for turn in self._turns) and self._journal.fetch(
             self._sprint, self._workflow
         ):
-            self._kept = self._read_journal()
+            self._read_journal()
 
     def rows(self, *, is_running: bool) -> list[dict[str, Any]]:
         """Returns a row per call in order; an answer is cut."""
@@ -107,7 +103,7 @@ class StoryCalls:
             "number": at + 1,
             "before": names[at - 1] if at else "",
             "after": names[at + 1] if at + 1 < len(names) else "",
-            "prompt_text": self._journal.prompt(self._sprint, self._kept[name], entry.step),
+            "prompt_text": self._journal.prompt(self._sprint, self._workflow, entry.step),
             "answer": reply.text if reply else "",
             "reasoning_text": reply.reasoning if reply else "",
             "in_place_of": reply.in_place_of if reply else "",
@@ -122,27 +118,23 @@ class StoryCalls:
                 return next((entry.reply.text for _, entry in turn.calls if entry.reply), "")
         return ""
 
-    def _read_journal(self) -> dict[str, str]:
-        """Gives each turn its calls; returns call → the workflow that it belongs to."""
+    def _read_journal(self) -> None:
+        """Gives each turn its calls."""
         steps: defaultdict[tuple[Any, ...], deque[list[tuple[str, JournalEntry]]]] = defaultdict(deque)
-        kept = {}
-        for prefix, workflow in self._folders.items():
-            last = None
-            for entry in self._journal.entries(self._sprint, workflow):
-                name = f"{prefix}{entry.step}-{entry.turn}"
-                kept[name] = workflow
-                queue = steps[(entry.key.persona, entry.key.task, str(entry.key.purpose), entry.prompt_hash)]
-                if last == (workflow, entry.step):
-                    queue[-1].append((name, entry))
-                else:
-                    queue.append([(name, entry)])
-                last = (workflow, entry.step)
+        last = None
+        for entry in self._journal.entries(self._sprint, self._workflow):
+            name = f"{entry.step}-{entry.turn}"
+            queue = steps[(entry.key.persona, entry.key.task, str(entry.key.purpose), entry.prompt_hash)]
+            if last == entry.step:
+                queue[-1].append((name, entry))
+            else:
+                queue.append([(name, entry)])
+            last = entry.step
         for turn in self._turns:
             asked = turn.asked
             # The same prompt may be asked twice: then the calls come in the same order.
             queue = steps[(asked.persona, asked.task, asked.data.get("purpose"), asked.data.get("prompt_hash"))]
             turn.calls = queue.popleft() if queue else ()
-        return kept
 
 
 def _read_turns(events: Iterable[Event]) -> list[_Turn]:

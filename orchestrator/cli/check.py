@@ -133,7 +133,7 @@ def plan_command(
     repo: RepoOption = None,
     context: ShownOption = None,
 ) -> int:
-    """An action plan (`## Action Plan`) or a person's task plan (`### Task N`, `- [ ] T001 …`, `1. **…**`).
+    """An action plan (`## Action Plan`) or a person's task plan (`### Task N`, `- [ ] T001 …`).
 
     Nothing is written and nothing run.
 
@@ -145,8 +145,8 @@ def plan_command(
 
     Not checked: without --repo what the actions would do, and every path of a task plan counts as new; without
     --context whether what is changed was shown before; without --story the contents of files and what the story's
-    contract allows. Pages are not fetched. A task plan is read by rules; in a run a model reads it too, and may answer
-    what is marked as a question.
+    contract allows. Pages are not fetched. A text in which no task can be read by rules is the architect's to
+    follow in a run.
 
     Example: orchestrator check plan plan.md --repo ./app
 

@@ -60,7 +60,7 @@ ReplayOption = Annotated[
 CallLogOption = Annotated[Path | None, typer.Option(metavar="FILE", help="File that gets a line per paid reply.")]
 PlanOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="[STORY=]FILE", help="A person's task plan in place of the architect's; repeatable."),
+    typer.Option(metavar="[STORY=]FILE", help="A person's plan for a story, built or followed; repeatable."),
 ]
 PushOption = Annotated[str | None, typer.Option(metavar="BRANCH", help="Branch to create or fast-forward at the end.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="An unmet dependency outside the sprint is an error.")]

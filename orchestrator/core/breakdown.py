@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -125,76 +125,53 @@ class PlannedTask(Value):
     """One task of the plan, under the number its author gave it."""
 
     number: str
-    """`1` or `2.1`."""
-    label: str = ""
-    """What its author calls it where that is not `Task` and the number: `T001`."""
+    """`1` or `2.1`, without zeros before it."""
+    name: str
+    """What the author calls it: `Task 2.1`, `T001`."""
     title: str = ""
-    """What stands behind the number in its heading or item; may be empty."""
     text: str
     """Its whole section, the heading included, as it was written."""
     files: tuple[str, ...] = ()
-    """What it creates or modifies, each once and in the author's order, as paths and not yet judged; no tests."""
-    unsure: tuple[str, ...] = ()
-    """Those of the files that only a sentence mentions."""
+    """What it creates or modifies, each once, as paths and not yet judged; no tests."""
     tests: tuple[str, ...] = ()
     """The test files that it names, which are the tester's."""
-    test_code: tuple[str, ...] = ()
-    """Its code blocks that hold tests, beside those files."""
     command: str | None = None
     depends_on: tuple[str, ...] = ()
-    """Numbers of tasks; a text that names none stands as it is."""
+    """Numbers of tasks."""
     line: int
-    """1-based line of the heading."""
     done: bool = False
-    """Whether its box is ticked."""
-    unclear: bool = False
-    """Whether nothing was found in it that is to be done: no file, test or command."""
-
-    @property
-    def name(self) -> str:
-        """What the author calls it: `Task 2.1`."""
-        return self.label or f"Task {self.number}"
+    """Whether its box is ticked, and none below it is open."""
 
     @property
     def told(self) -> str:
-        """The section with its heading as a plain line, for the developer."""
+        """The section with its heading as a plain line, for developer and tester."""
         heading = f"{self.name}: {self.title}" if self.title else self.name
         _, _, body = self.text.partition("\n")
         return f"{heading}\n{body}" if body.strip() else heading
 
 
 class TaskPlan(Value):
-    """A plan that a person brings for one story. Read from its text by rules; nothing in it was made up."""
+    """A plan that a person brings for one story; nothing in it was made up."""
 
     path: str = ""
-    """The file it came from, as it was named."""
-    goal: str = ""
+    goals: tuple[str, ...] = ()
+    """What is called so; else what may say its goal: the title, the first paragraph."""
     tasks: tuple[PlannedTask, ...] = ()
     packages: tuple[str, ...] = ()
     """Requirements that the plan adds, as they were written."""
     dev_packages: tuple[str, ...] = ()
-    tech_stack: str = ""
     head: str = ""
-    """What stands before the first task, as it was written: architecture, conventions, the goal itself."""
-    opening: tuple[str, ...] = ()
-    """Its title and its first paragraph, which say the goal where nothing else does."""
+    """What stands before the first task, as it was written."""
     headed: bool = False
     """Whether its tasks stand under headings `Task N`."""
 
-    @property
-    def developed(self) -> tuple[PlannedTask, ...]:
-        """The tasks for the developer; all of them where none has a file or a command."""
-        return tuple(task for task in self.tasks if not task.done and (task.files or task.command)) or self.tasks
 
-    @property
-    def key_files(self) -> tuple[str, ...]:
-        """Every file that a task names, each once."""
-        return tuple(dict.fromkeys(path for task in self.tasks for path in task.files))
+class TaskPlanReading(NamedTuple):
+    """A plan, and what of its text could not be read."""
 
-    @property
-    def task_count(self) -> int:
-        """How many tasks it has."""
-        return len(self.tasks)
+    plan: TaskPlan
+    findings: tuple[Finding, ...] = ()
+    """Major where a task would be lost, a question where a path would be."""
 
 
 class PlanValidationResult(Value):

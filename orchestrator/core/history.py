@@ -16,7 +16,6 @@ from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Gate
 from orchestrator.core.event import Event
 from orchestrator.core.finding import Finding, major
 from orchestrator.core.sprint import (
-    PLAN_READING,
     SprintRecord,
     StoryOutcome,
     StoryStatus,
@@ -214,9 +213,7 @@ class SprintFold:
     def __init__(self, record: SprintRecord, *, keeps: Collection[str] | None = None) -> None:
         """`keeps`: as of StoryHistory."""
         self.histories = {story: StoryHistory(keeps=keeps) for story in record.story_ids}
-        # What was paid for reading a person's plan was paid for the story, also where another text took its place.
-        own = {story: record.workflow_id(story) for story in record.story_ids}
-        self._prefixes = {story: (f"{own[story]}:", f"{own[story]}{PLAN_READING}") for story in own}
+        self._prefixes = {story: f"{record.workflow_id(story)}:" for story in record.story_ids}
 
     def add(self, event: Event | Logged) -> None:
         """Takes in an event; one of no story of the selection is left out."""

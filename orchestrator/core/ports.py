@@ -12,7 +12,6 @@ from orchestrator.core.calls.exchange import (
     Delivered,
     FailedCall,
     FailureBrief,
-    GivenPlan,
     MergeBrief,
     Planned,
     Prompt,
@@ -180,12 +179,6 @@ class Architect(Protocol):
         """One plan, with the answer loop's retries inside.
 
         `feedback` is empty or a rendered revision request; `said` is what a person said when it was restarted.
-        """
-
-    async def extract_plan(self, path: str, text: str) -> GivenPlan:
-        """Returns a person's task plan as a model reads it, held against its text; by rules alone whenever that fails.
-
-        What the checks of the text say stands in its findings.
         """
 
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:

@@ -1,6 +1,5 @@
 """A sprint: its frozen record, the life of its stories, their recorded outcomes, and the report folded from them."""
 
-import hashlib
 from datetime import datetime
 from enum import StrEnum
 
@@ -74,10 +73,6 @@ class Pruned(Value):
         return sum(one.freed_bytes for one in self.gone)
 
 
-PLAN_READING = "+plan-"
-"""In the id of a workflow in which a person's plan is read; no id of a sprint or story holds a plus sign."""
-
-
 class Replan(Value):
     """A person's wish that a story is planned again."""
 
@@ -88,7 +83,7 @@ class Replan(Value):
 
 
 class BroughtPlan(Value):
-    """A person's task plan as it was handed in."""
+    """A person's plan as it was handed in."""
 
     path: str
     """The file, as it was named."""
@@ -144,11 +139,6 @@ class SprintRecord(Value):
     def result_branch(self) -> str:
         """The branch with the merged stories, in the mirror."""
         return f"orchestrator/{self.sprint}/result"
-
-    def plan_workflow_id(self, story_id: str) -> str:
-        """Of the workflow in which the story's plan is read: another text is read by another one."""
-        text = self.plans[story_id].text
-        return f"{self.workflow_id(story_id)}{PLAN_READING}{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def reset(self, story_ids: tuple[str, ...]) -> "SprintRecord":
         """Returns the record with a new generation for these stories, and nothing that was said of the one before."""

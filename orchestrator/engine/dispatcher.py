@@ -10,7 +10,6 @@ from typing import Protocol
 from orchestrator.core.command import CONTROL_MARK
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.event import Event
-from orchestrator.core.sprint import PLAN_READING
 from orchestrator.engine.gates import POLL_S, GiveBack
 from orchestrator.sprint.state import Board
 
@@ -82,8 +81,7 @@ class Switchboard:
 
     def hold(self, workflow_id: str, sprint: str, reason: str, *, again: bool = False) -> bool:
         """Lets no story of the sprint pay for a call until people or other settings allow it, or with `again` some
-        minutes have passed; returns whether the sprint can wait so: the reading of a person's plan and an analysis end
-        instead."""
+        minutes have passed; returns whether the sprint can wait so: an analysis ends instead."""
         board = self._boards.get(sprint)
         if board is None or not self.can_wait(workflow_id, sprint):
             return False
@@ -93,10 +91,9 @@ class Switchboard:
         return True
 
     def can_wait(self, workflow_id: str, sprint: str) -> bool:
-        """Returns whether the workflow waits for people, without its slot; the reading of a person's plan and an
-        analysis do not, and have none."""
+        """Returns whether the workflow waits for people, without its slot; an analysis does not, and has none."""
         board = self._boards.get(sprint)
-        return PLAN_READING not in workflow_id and (board is None or board.takes_slots)
+        return board is None or board.takes_slots
 
     async def wait(self, workflow_id: str, sprint: str, story: str, *, paid: bool) -> None:
         """Until the story may take its next step, without a slot."""

@@ -10,7 +10,6 @@ from typing import Any
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from opentelemetry import trace
 
-from orchestrator.core.calls.exchange import GivenPlan
 from orchestrator.core.ports import Step
 from orchestrator.core.sprint import StoryOutcome
 from orchestrator.core.value import Value
@@ -20,9 +19,9 @@ from orchestrator.engine.step_results import Results
 
 APPLICATION_VERSION = "1"
 """Constant on purpose: the default is a hash of the source, and a new one orphans whatever is pending."""
-WORKFLOW_NAME, PLAN_WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME = "story.v1", "plan.v1", "analysis.v1"
+WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME = "story.v1", "analysis.v1"
 """A deployed body is never edited; a changed one gets a new name beside this one."""
-WORKFLOW_NAMES = (WORKFLOW_NAME, PLAN_WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME)
+WORKFLOW_NAMES = (WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME)
 
 
 Body = Callable[[Step, dict[str, Any]], Awaitable[Value]]
@@ -129,10 +128,6 @@ class DurableEngine:
     async def resume_story(self, workflow_id: str) -> None:
         """Go on with a workflow that was cut, behind its last recorded step. One that has ended stays as it is."""
         await DBOS.resume_workflow_async(workflow_id)
-
-    async def run_plan(self, workflow_id: str, payload: dict[str, Any]) -> GivenPlan:
-        """Like `run_story`, for the reading of a person's plan."""
-        return GivenPlan.model_validate(await self._result(PLAN_WORKFLOW_NAME, workflow_id, payload))
 
     async def run_analysis(self, workflow_id: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Like `run_story`, for one question about a repository; returns the body's value as JSON.

@@ -1,103 +1,29 @@
-"""Mike, the architect: story → breakdown; a person's task plan, read by a model or by rules alone."""
+"""Mike, the architect: story → breakdown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from orchestrator.answers.task_plan import TaskPlanReading, read_task_plan
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
 from orchestrator.checks.breakdown_rules import counted_tasks
-from orchestrator.checks.task_plan import breakdown_of, check_task_plan, goal_of, read_plan_extract
 from orchestrator.contract.amend import Wanted, read_amendment
-from orchestrator.core.breakdown import Breakdown, TaskPlan
-from orchestrator.core.calls.exchange import Amended, AmendmentBrief, GivenPlan, Planned, Purpose, StoryBrief
-from orchestrator.core.calls.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer, PlanExtractAnswer
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.calls.exchange import Amended, AmendmentBrief, Planned, Purpose, StoryBrief
+from orchestrator.core.calls.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer
 from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import Surface
-from orchestrator.core.errors import OrchestratorError, SchemaValidationError
-from orchestrator.core.event import Level
-from orchestrator.core.finding import Finding, Severity, Where, blocking, minor
+from orchestrator.core.errors import SchemaValidationError
+from orchestrator.core.finding import Finding, Severity, blocking, minor
 from orchestrator.core.paths import tidy
 from orchestrator.core.sprint import Replan
-from orchestrator.core.value import counted, squeezed
+from orchestrator.core.value import squeezed
 from orchestrator.personas.ask import ask
 from orchestrator.personas.request import Heard, Request
 from orchestrator.personas.session import Desk, account
 from orchestrator.personas.shown import Shown
 from orchestrator.prompts import context
-from orchestrator.prompts.budget import fence, tokens
+from orchestrator.prompts.budget import fence
 from orchestrator.prompts.feedback import render_reasons, render_revision
-
-READ_BY_RULES = "task_plan.read_by_rules"
-"""Said of a plan for which no model's reading could be used."""
-
-
-async def given_plan(desk: Desk, brief: StoryBrief, path: str, text: str) -> GivenPlan:
-    """Returns the plan in `text` with what its structural checks say; read by rules alone whenever a model fails."""
-    reading = read_task_plan(text, path)
-    plan, said = await _by_model(desk, brief, reading, text)
-    findings = (
-        *_still_true(reading.findings, plan),
-        *check_task_plan(plan, desk.story),
-        *said,
-    )
-    blocked = blocking(findings)
-    await desk.step.emit(
-        "plan_given",
-        f"{path} was read: a person's plan with {counted(plan.task_count, 'task')}"
-        + (f": {counted(len(blocked), 'finding')} to be looked at" if blocked else ""),
-        level=Level.WARN if blocked else Level.INFO,
-        plan_file=path,
-        goal=goal_of(plan, desk.story),
-        key_files=list(plan.key_files),
-        task_count=plan.task_count,
-        findings=[finding.model_dump(mode="json") for finding in findings],
-    )
-    return GivenPlan(path=path, text=text, breakdown=breakdown_of(plan, desk.story), findings=findings)
-
-
-async def _by_model(
-    desk: Desk, brief: StoryBrief, reading: TaskPlanReading, text: str
-) -> tuple[TaskPlan, Sequence[Finding]]:
-    """Returns what a model's reading adds to the rules'; theirs alone, and why, when it cannot be used."""
-    if tokens(text) > desk.policies.context_tokens:
-        return reading.plan, [_by_rules(reading.plan, "the plan is longer than prompts.context_tokens allows")]
-
-    def read(value: object) -> tuple[TaskPlan | None, Sequence[Finding]]:
-        return read_plan_extract(value, reading.plan, text, desk.story)
-
-    # Without a task there is nothing for a model to get wrong twice: the plan cannot be built either way.
-    replies = 1 + desk.policies.answer.max_attempts if reading.plan.tasks else 1
-    slots = {"story": context.render_story(brief.story), "plan": fence(text, "markdown")}
-    request = desk.request(NAME, Purpose.PLAN_EXTRACT, PlanExtractAnswer, slots, replies=replies)
-    try:
-        asked = await ask(desk, request, read=read)
-    except OrchestratorError as error:
-        # No answer, no provider, or no budget: a problem beyond this reading will show in the next call.
-        return reading.plan, [_by_rules(reading.plan, error.message)]
-    if asked.value is None or not asked.accepted:
-        return reading.plan, [_by_rules(reading.plan, blocking(asked.findings)[0].message)]
-    return asked.value, asked.findings
-
-
-def _by_rules(plan: TaskPlan, why: str) -> Finding:
-    message = f"the plan was read by rules alone, no model's reading could be used: {why}"
-    fix = "Look in `show` whether goal, tasks and files are those you mean; nothing else needs to be done."
-    return minor(READ_BY_RULES, message, where=Where(file=plan.path or None), fix=fix)
-
-
-def _still_true(findings: Sequence[Finding], plan: TaskPlan) -> list[Finding]:
-    """Without what the rules could not read and a model could: a path that stood in prose."""
-    files = {task.name: task.files for task in plan.tasks}
-    return [
-        finding
-        for finding in findings
-        if not (
-            finding.code in {"task_plan.path", "task_plan.unread_files"}
-            and any(path in finding.message for path in files.get(finding.where.task or "", ()))
-        )
-    ]
-
 
 NAME = "mike"
 Slots = Mapping[str, str]
@@ -145,10 +71,6 @@ class Mike:
 
     def _read(self, value: object) -> tuple[Breakdown | None, Sequence[Finding]]:
         return read_breakdown(value, self._brief.story.id, names=True)
-
-    async def extract_plan(self, path: str, text: str) -> GivenPlan:
-        """See ports.Architect."""
-        return await given_plan(self._desk, self._brief, path, text)
 
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
         """See ports.Architect."""
@@ -246,6 +168,7 @@ class Mike:
             **self._desk.common(brief, surface),
             "sprint_stories": context.render_sprint_stories(brief.sprint_stories),
             "wireframe": brief.wireframe,
+            "followed_plan": fence(brief.followed.text, "markdown") if brief.followed else "",
             "overridden_conflict": said.overridden_conflict if said else "",
             "comment": said.comment if said else "",
         }

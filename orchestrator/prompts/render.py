@@ -46,7 +46,13 @@ def _expanded(name: str, text: str, parts: Mapping[str, str]) -> str:
 
 _COMMON = frozenset({"surface", "record", "story"})
 """What every persona of a story is shown first (shared/common.md)."""
-_PLAN = _COMMON | {"schema", "vision", "sprint_stories", "wireframe", "overridden_conflict", "comment", "shown_files"}
+_PLAN = (
+    _COMMON
+    | {"schema", "vision", "sprint_stories", "wireframe", "followed_plan"}
+    | {
+        *("overridden_conflict", "comment", "shown_files"),
+    }
+)
 _BUILD = _COMMON | {
     *("design", "allowed_dependencies", "done_tasks", "task", "modified_files", "shown_files"),
     *("nearby", "instructions", "history", "another_way", "comments"),
@@ -63,7 +69,6 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "architect/amendment": _COMMON
     | {"schema", "plan", "done_tasks", "task", "refused", "shown_files"}
     | {"asked_files", "asked_packages", "asked_tests"},
-    "architect/plan_extract": frozenset({"schema", "story", "plan", "feedback"}),
     "developer/delivery": _BUILD | {"schema", "feedback"},
     "developer/delivery_plan": _BUILD | {"feedback"},
     "developer/delivery_whole": _BUILD | {"feedback"},

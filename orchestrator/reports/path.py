@@ -77,9 +77,8 @@ def span(time: timedelta) -> str:
 
 
 def _given(event: Event) -> tuple[Mark, str]:
-    """A person's plan that was read, with or without a model; it is judged when the story begins."""
-    mark = Mark.AGAIN if event.level.rank >= Level.WARN.rank else Mark.GOOD
-    return mark, f"{event.data['plan_file']} is read{issues(event)}"
+    """A person's plan, which is judged next, or a text that the architect follows."""
+    return Mark.GOOD, f"{event.data['plan_file']} is {'followed' if event.data['followed'] else 'read'}"
 
 
 def _plan(event: Event) -> tuple[Mark, str]:

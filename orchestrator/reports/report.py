@@ -171,7 +171,6 @@ STAGE_OF_PURPOSE = {
     "breakdown": "planning",
     "breakdown_missing": "planning",
     "amendment": "planning",
-    "plan_extract": "planning",
     "delivery": "building",
     "continuation": "building",
     "merge": "building",

@@ -14,10 +14,10 @@ from orchestrator.sprint.selection import needs_within, outside_dependencies
 
 
 class JudgedTasks(Value):
-    """A person's plan as read by rules, without a model."""
+    """What the rules say about a person's plan."""
 
-    count: int
-    """Number of tasks."""
+    count: int | None
+    """Number of tasks; None where the architect follows the text."""
     findings: tuple[Finding, ...] = ()
 
 
@@ -67,8 +67,8 @@ class DryRun(Value):
 
 
 def expected_calls(settings: Settings, tasks: int) -> int:
-    """Returns a story's calls when every answer is right at once: a plan, or the reading of a person's, and a suite;
-    for each task a delivery and its reviews."""
+    """Returns a story's calls when every answer is right at once: a plan, a suite, for each task a delivery and its
+    reviews."""
     return 2 + tasks * (1 + len(settings.review.names))
 
 
@@ -96,7 +96,8 @@ def dry_run(
     needs = needs_within(content.stories, frozenset(story.id for story in rows))
     closed = {row: closer for row, closer in closer_of.items() if closer in needs}
     layers, _ = waves(needs, needs)
-    tasks = [plans[story].count if story in plans else settings.plan.expected_tasks for story in needs]
+    counts = [plans[story].count if story in plans else None for story in needs]
+    tasks = [settings.plan.expected_tasks if count is None else count for count in counts]
     cap = settings.budget.calls_per_story
     return DryRun(
         stories=len(rows),

@@ -19,7 +19,7 @@ from orchestrator.core.finding import Finding, Where, blocking, major
 from orchestrator.core.sprint import BroughtPlan
 from orchestrator.core.value import printable, suggest
 from orchestrator.story.gate import cannot_be_carried_out
-from orchestrator.story.planning import judge_given, read_by_rules
+from orchestrator.story.planning import judge_text
 
 MAX_DEPTH = 40  # bounds recursion; a plan nests less
 YAML_WIDTH = 100
@@ -161,10 +161,12 @@ def read_edit(text: str, story: str, files: frozenset[str], packages: frozenset[
 def read_markdown(
     given: BroughtPlan, story: str, files: frozenset[str], packages: frozenset[str], min_chars: int
 ) -> Edited:
-    """Returns the same for a task plan in Markdown, read by the rules of `run --plan` without a model."""
-    read = read_by_rules(given, story)
-    result = PlanValidationResult.of(judge_given(read, story, files, packages, min_chars))
-    return Edited(read.breakdown, result.findings, cannot_be_carried_out(read.breakdown, result))
+    """Returns the same for a task plan in Markdown, by the rules of `run --plan`; a text without tasks is none."""
+    plan, findings = judge_text(given.text, given.path, story, files, packages, min_chars=min_chars)
+    if plan is None:
+        return Edited(None, findings, "it is no plan that is built as it stands")
+    result = PlanValidationResult.of(findings)
+    return Edited(plan, result.findings, cannot_be_carried_out(plan, result))
 
 
 def _refused(story: str, problem: Problem) -> Edited:

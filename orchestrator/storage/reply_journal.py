@@ -7,16 +7,14 @@ the entry goes there next, so that another machine finds it."""
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from orchestrator.core.calls.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.core.calls.spending import NOTHING, Amount, amount_of
-from orchestrator.core.sprint import PLAN_READING
 from orchestrator.core.value import Value, draw_controls
 from orchestrator.storage.shared_state import SharedState
 
@@ -50,12 +48,9 @@ Share = Callable[[Sequence[Path]], None]
 class WorkflowJournal:
     """The ended calls of one workflow."""
 
-    def __init__(self, folder: Path, *, beside: Amount = NOTHING, share: Share | None = None) -> None:
-        """Read what is there; a file that a power cut left unreadable counts as never written.
-
-        `beside` is what the story's calls in other journals took. Blocks: call it in a thread.
-        """
-        self._folder, self._beside, self._share = folder, beside, share
+    def __init__(self, folder: Path, *, share: Share | None = None) -> None:
+        """Read what is there; a file that a power cut left unreadable counts as never written. Blocks."""
+        self._folder, self._share = folder, share
         self._unshared: list[Path] = []
         folder.mkdir(parents=True, exist_ok=True)
         self._entries: dict[tuple[int, int], JournalEntry] = {}
@@ -79,8 +74,9 @@ class WorkflowJournal:
 
     @property
     def spent(self) -> Amount:
-        """Returns what all ended calls of the story took, replies and errors, those `beside` included."""
-        return _spent(self._entries.values(), self._beside)
+        """Returns what all ended calls of the story took, replies and errors; each of them counts as one."""
+        took = (NOTHING if one.reply is None else amount_of(one.reply) for one in self._entries.values())
+        return sum((replace(one, calls=1) for one in took), NOTHING)
 
     def keep_prompt(self, step: int, prompt: Prompt) -> None:
         """Keep the whole prompt beside its reply, control characters drawn. Blocks: call it in a thread."""
@@ -159,17 +155,10 @@ class ReplyJournal:
         self._folder, self._shared = folder, shared
 
     def workflow(self, workflow_id: str) -> WorkflowJournal:
-        """Returns the journal of `<sprint>/<story>[@N]`, or of a plan's reading for it, which counts to the story.
-
-        Blocks: call it in a thread.
-        """
+        """Returns the journal of `<sprint>/<story>[@N]`. Blocks: call it in a thread."""
         sprint, _, name = workflow_id.partition("/")
         share = self._bring(sprint, name)
-        story = name.partition(PLAN_READING)[0]
-        readings = (path.name for path in (self._folder / sprint).glob(f"{story}{PLAN_READING}*"))
-        others = (self.entries(sprint, other) for other in {story, *readings} - {name})
-        beside = _spent(chain.from_iterable(others))
-        return WorkflowJournal(self._folder / workflow_id, beside=beside, share=share)
+        return WorkflowJournal(self._folder / workflow_id, share=share)
 
     def _bring(self, sprint: str, name: str) -> Share | None:
         """Brings entries of other machines, and takes those there that a kill has left here alone."""
@@ -177,7 +166,7 @@ class ReplyJournal:
         if shared is None:
             return None
         home = self._folder.parent
-        shared.fetch(f"{self._folder.name}/{sprint}/{name.partition(PLAN_READING)[0]}")
+        shared.fetch(f"{self._folder.name}/{sprint}/{name}")
 
         def share(paths: Sequence[Path]) -> None:
             shared.keep([str(path.relative_to(home)) for path in paths], sprint=sprint)
@@ -212,12 +201,6 @@ class ReplyJournal:
             return path.read_text(encoding="utf-8", errors="surrogatepass")
         except OSError:
             return ""
-
-
-def _spent(entries: Iterable[JournalEntry], beside: Amount = NOTHING) -> Amount:
-    """Returns what ended calls took; each of them counts as one."""
-    took = (NOTHING if entry.reply is None else amount_of(entry.reply) for entry in entries)
-    return sum((replace(one, calls=1) for one in took), beside)
 
 
 def _read(path: Path) -> JournalEntry | None:

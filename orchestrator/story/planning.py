@@ -10,10 +10,10 @@ from orchestrator.answers.task_plan import read_task_plan
 from orchestrator.checks.breakdown import doubts, ignored_files, unwritable_files
 from orchestrator.checks.breakdown_rules import check_breakdown, mend
 from orchestrator.checks.environment import build_failed, installing_cause, script_refused
-from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
+from orchestrator.checks.task_plan import JudgedTaskPlan, judge_task_plan
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.core.breakdown import Breakdown, PlanValidationResult
-from orchestrator.core.calls.exchange import GivenPlan, Planned
+from orchestrator.core.calls.exchange import Planned
 from orchestrator.core.command import Choice, Gate, GateAnswer, Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.event import Level
@@ -64,32 +64,17 @@ async def check_packages(stage: Stage, plan: Breakdown, there: Sequence[str]) ->
     ]
 
 
-def judge_given(
-    given: GivenPlan,
-    story_id: str,
-    existing_files: frozenset[str],
-    known_packages: frozenset[str],
+def judge_text(
+    text: str,
+    path: str,
+    story: str,
+    files: frozenset[str] = frozenset(),
+    packages: frozenset[str] = frozenset(),
+    *,
     min_chars: int,
-) -> tuple[Finding, ...]:
-    """Returns findings on the text, then those of the breakdown's rules in the plan's own terms; by severity."""
-    plan = read_task_plan(given.text, given.path).plan
-    findings = [
-        *given.findings,
-        *check_length(given.text, given.path, min_chars),
-        *check_planned(plan, given.breakdown, existing_files, known_packages),
-    ]
-    told = [
-        finding.model_copy(update={"where": finding.where.model_copy(update={"story": story_id})})
-        for finding in findings
-    ]
-    return tuple(sorted(told, key=lambda finding: (-finding.severity.rank, finding.where.line or 0)))
-
-
-def read_by_rules(plan: BroughtPlan, story_id: str) -> GivenPlan:
-    """Returns the plan as read without a model, with the findings of its structural checks."""
-    reading = read_task_plan(plan.text, plan.path)
-    findings = (*reading.findings, *check_task_plan(reading.plan, story_id))
-    return GivenPlan(path=plan.path, text=plan.text, breakdown=breakdown_of(reading.plan, story_id), findings=findings)
+) -> JudgedTaskPlan:
+    """Returns what the rules say about a person's plan for a project with these files and packages. Never raises."""
+    return judge_task_plan(read_task_plan(text, path), text, story, files, packages, min_chars=min_chars)
 
 
 MISSING_TASKS = "breakdown.missing_tasks"
@@ -133,7 +118,7 @@ class PlanLoop:
 
     def __init__(self, stage: Stage, progress: Progress) -> None:
         self._stage, self._progress = stage, progress
-        self._given: GivenPlan | None = stage.brief.plan
+        self._given: BroughtPlan | None = stage.brief.plan
         self._begin(stage.brief.replan)
 
     def _begin(self, said: Replan | None) -> None:
@@ -146,6 +131,10 @@ class PlanLoop:
 
     async def run(self) -> Breakdown:
         """Drafts, judges, routes and asks until a plan is accepted. Each returned plan uses one of the budget."""
+        if brought := self._given or self._stage.brief.followed:
+            how = "is built as it stands" if self._given else "is given to the architect to follow"
+            told = f"a person's plan, {brought.path}, {how}"
+            await self._stage.step.emit("plan_given", told, plan_file=brought.path, followed=self._given is None)
         loop = self._stage.policies.loop(
             Loop.PLAN, lambda accepted: accepted is None, left=lambda: self._budget - self._invalid
         )
@@ -164,8 +153,8 @@ class PlanLoop:
         """Returns the next plan to judge: a person's own, or the architect's."""
         self._iteration += 1
         if self._given is not None:
-            given = self._given
-            return Planned(breakdown=given.breakdown, findings=given.findings, previous=given.text)
+            judged = self._judged(self._given)
+            return Planned(breakdown=judged.breakdown, findings=judged.findings, previous=self._given.text)
         planned = await self._stage.architect.breakdown(self._progress.surface, self._feedback, self._said)
         self._progress.note_findings([finding for finding in planned.findings if not finding.severity.blocks])
         return planned
@@ -173,7 +162,7 @@ class PlanLoop:
     async def _judge(self, planned: Planned) -> Breakdown | None:
         plan = planned.breakdown
         assert plan is not None
-        said = self._checked(plan) if self._given is None else self._said_of(self._given)
+        said = self._checked(plan) if self._given is None else planned.findings
         result = await self._result(plan, said)
         self._invalid += not result.valid
         # A person's plan never goes to the architect: an invalid one goes directly to the gate.
@@ -326,10 +315,11 @@ class PlanLoop:
         surface = self._progress.surface
         return check_breakdown(plan, frozenset(surface.files), frozenset(surface.dependencies))
 
-    def _said_of(self, given: GivenPlan) -> Sequence[Finding]:
+    def _judged(self, given: BroughtPlan) -> JudgedTaskPlan:
         surface = self._progress.surface
         files, packages = frozenset(surface.files), frozenset(surface.dependencies)
-        return judge_given(given, self._stage.story_id, files, packages, self._stage.policies.plan.min_chars)
+        least = self._stage.policies.plan.min_chars
+        return judge_text(given.text, given.path, self._stage.story_id, files, packages, min_chars=least)
 
     async def _mended(self, plan: Breakdown) -> tuple[Breakdown, PlanValidationResult, list[Finding]]:
         """Returns the plan after automatic repairs (A3-A5), the remaining findings, and one finding per repair."""

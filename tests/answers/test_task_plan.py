@@ -22,14 +22,13 @@ def said(text: str) -> list[str]:
 
 def test_a_plan_as_people_write_it() -> None:
     plan, findings = read_task_plan(WRITTEN, "plan.md")
-    assert plan.goal == "Customers see every price with its currency: never a bare number."
+    assert plan.goals[0] == "Customers see every price with its currency: never a bare number."
     assert (plan.packages, plan.dev_packages) == (("babel>=2.14,<3", "python-dateutil"), ())
-    assert plan.tech_stack == "Python 3.12, pytest"
     assert plan.head.endswith("**Dev packages:** none")
     assert [(task.number, task.title, task.line, task.command) for task in plan.tasks] == [
         ("1", "Prices and currencies", 15, None),
         ("2.1", "The page", 38, "python -m shop.build_pages"),
-        ("2.2", "", 55, None),
+        ("2.2", "", 55, "pytest -q"),
     ]
     assert [task.files for task in plan.tasks] == [
         ("shop/prices.py", "shop/money/__init__.py", "shop/money/rates.py", "shop/page.py"),
@@ -37,14 +36,10 @@ def test_a_plan_as_people_write_it() -> None:
         ("shop/about.py", "shop/faq.py"),
     ]
     assert [task.depends_on for task in plan.tasks] == [(), ("1",), ("2.1", "1")]
-    assert plan.key_files[-1] == "shop/faq.py"
-    assert (plan.task_count, plan.path) == (3, "plan.md")
+    assert plan.path == "plan.md"
     assert plan.tasks[0].text.startswith("### Task 1: Prices")
     assert plan.tasks[0].text.endswith("Expected: FAIL")
-    assert [(f.code, f.where.line, f.where.task, f.severity.blocks) for f in findings] == [
-        ("task_plan.unread_files", 45, "Task 2.1", False),
-        ("task_plan.test_command", 58, "Task 2.2", False),
-    ]
+    assert findings == ()
 
 
 @settings(max_examples=examples(150))
@@ -56,8 +51,8 @@ def test_what_was_written_is_read_however_it_is_dressed(drawn: tuple[str, list[F
     own = [fact._replace(files=tuple(path for path in fact.files if not is_test_file(path))) for fact in facts]
     assert read == own
     assert all({*fact.files} <= {*task.files, *task.tests} for task, fact in zip(plan.tasks, facts, strict=True))
-    assert plan.goal
-    assert [one for one in findings if not one.ask] == []  # a file that is named beside tests alone is asked about
+    assert plan.goals
+    assert findings == ()
 
 
 PIECES = [
@@ -72,7 +67,7 @@ PIECES = [
 def test_no_text_is_too_odd(text: str) -> None:
     plan, findings = read_task_plan(text)
     assert all(finding.fix for finding in findings)
-    assert all(path == path.strip() != "" for path in plan.key_files)
+    assert all(path == path.strip() != "" for task in plan.tasks for path in task.files)
 
 
 @pytest.mark.parametrize(
@@ -91,15 +86,16 @@ def test_headings_of_tasks(heading: str) -> None:
 @pytest.mark.parametrize(
     "heading",
     [
-        "##### Task 1", "###Task 1", "### Task: A", "### Task 1a", "### Task 1.2.3", "### ✅ Task 1",
+        "##### Task 1", "###Task 1", "### Task: A", "### Task 1a", "### Task 1-3", "### ✅ Task 1",
         "### [x] Task 1: A", "**Task 1: A**",
     ],
 )  # fmt: skip
 def test_headings_that_nearly_are_one_are_told(heading: str) -> None:
-    plan, findings = read_task_plan(f"# Plan\n\n{heading}\n\n- Create: `a.py`\n")
-    assert plan.tasks == ()
-    assert [(finding.code, finding.where.line) for finding in findings] == [("task_plan.heading", 3)]
-    assert "### Task 1: Component" in findings[0].fix
+    told = read_task_plan(f"# Plan\n\n{heading}\n\n- Create: `a.py`\n\n## Task 9\n\n- Create: `b.py`\n")
+    assert [(task.number, task.files) for task in told.plan.tasks] == [("9", ("b.py",))]
+    (finding,) = told.findings
+    assert (finding.code, finding.where.line, finding.severity.blocks) == ("task_plan.heading", 3, True)
+    assert "### Task 1: Component" in finding.fix
 
 
 @pytest.mark.parametrize(
@@ -114,10 +110,9 @@ def test_what_is_no_heading_of_a_task(text: str) -> None:
     assert (plan.tasks, findings) == ((), ())
 
 
-def test_a_heading_may_gather_numbered_tasks_and_a_lost_task_is_told_beside_others() -> None:
-    assert said("## Task 1: All\n\n### Task 1.1\n\n### Task 1.2\n\n## Task 2: More\n\n### Task 2.1\n") == []
+def test_a_task_ends_at_the_next_one_or_at_a_higher_heading() -> None:
     assert said("# Task 4 of the roadmap\n\n### Task 1\n\n#### Task 1.1\n") == []
-    assert said("### Task 1\n\n## Task 2\n\nCreate: `lost.py`\n") == ["task_plan.heading"]
+    assert len(read_task_plan("### Task 1\n\n## Task 2\n\nCreate: `a.py`\n").plan.tasks) == 2
     plan = read_task_plan(
         "### Task 1\n\n- Create: `a.py`\n\n#### Part\n\n- Create: `b.py`\n\n### Notes\n\nx\n\n# End\n\ny"
     ).plan
@@ -136,7 +131,6 @@ def test_a_heading_may_gather_numbered_tasks_and_a_lost_task_is_told_beside_othe
         ("- Create:\n  - `a.py`\n  - Modify: `b.py`\n- Modify: `c.py`", "a.py b.py c.py"),
         ("**Files to Create:** `a.py`\n**Files to modify:**\n- `b.py`", "a.py b.py"),
         ("- Create/Modify: `a.py`\n- Modify or create: `b.py`", "a.py b.py"),
-        ("> - Create: `a.py`", "a.py"),
         ("- Modify: `a.py:55` (docblock), `:69-71` (the `guard`)\n- Modify: `./a.py`", "a.py"),
         ("- Modify: [b.py](src/b.py#L1), [`c.py`](c.py), [the page](src/page.py)", "src/b.py c.py src/page.py"),
         ("- Create: `src/__init__.py`\n- Create: __main__.py", "src/__init__.py __main__.py"),
@@ -153,8 +147,8 @@ def test_files(body: str, files: str) -> None:
 def test_a_path_that_cannot_be_known_is_asked_for() -> None:
     text = "### Task 1\n\n- Create: the file of prices\n- Create: b.py, the file src/a.py\n"
     plan, findings = read_task_plan(text)
-    assert (plan.tasks[0].files, plan.tasks[0].unsure) == (("b.py", "src/a.py"), ("src/a.py",))
-    assert [(f.code, f.where.line, f.severity.blocks, f.ask) for f in findings] == [("task_plan.path", 3, False, True)]
+    assert plan.tasks[0].files == ("b.py", "src/a.py")
+    assert [(f.code, f.where.line, f.severity.blocks, f.ask) for f in findings] == [("task_plan.path", 1, False, True)]
 
 
 @pytest.mark.parametrize(
@@ -168,8 +162,8 @@ def test_a_path_that_cannot_be_known_is_asked_for() -> None:
         ("**Depends on:** None", ""),
         ("**Depends on:** none (foundational)", ""),
         ("**Depends on:** —", ""),
-        ("**Depends on:** the database", "the database"),
-        ("**Dependencies:** Task 1, 2", "1|2"),
+        ("**Depends on:** the database", ""),
+        ("**Depends on:** Task 1 | **Satisfies:** AC-2", "1"),
         ("**Dependencies:** express@4.18, lodash 4", ""),
     ],
 )
@@ -183,16 +177,11 @@ def test_dependencies(body: str, needs: str) -> None:
         ("**Command:** `npm run build`", "npm run build"),
         ("**Command:**\n\n```bash\npython tool.py\n```", "python tool.py"),
         ("Command: $ make assets", "make assets"),
-        ("Run: `make assets`", "make assets"),
-        ("**Step 1: Assets**\n\nRun:\n\n```\nmake assets\n```\n\nExpected: no error", "make assets"),
         ("Say so in the page. Run: `make assets`", None),
         ("Say so in the page.\n\nRun: `make assets`", None),
         ("- Create: `a.py`\n\nRun: `make assets`", None),
         ("Run: `pytest -q`", None),
         ("**Command:** `make a`\n\n**Command:** `make b`", "make a && make b"),
-        ("**Command:** `pytest -q`", None),
-        ("**Command:** `cd app && npx vitest run && npm test`", None),
-        ("**Command:** `uv run python -m pytest tests`", None),
         ("**Command:** `make build && make test`", "make build && make test"),
         ("**Command:** None", None),
         ("**Command:** `testbed up`", "testbed up"),
@@ -209,20 +198,19 @@ def test_commands(body: str, command: str | None) -> None:
         ("**Goal**: See prices\n**Architecture:** x", "See prices"),
         ("Goal: See prices", "See prices"),
         ("- **Goal:** See prices", "See prices"),
-        ("> **Goal:** See prices\n> now", "See prices now"),
         ("**Goal:**\n\nSee prices\n\nMore", "See prices"),
-        ("## Goal\n\nSee prices.\n\nAnd *sums*.\n\n## Other\n\nx", "See prices. And *sums*."),
-        ("## 1. Goals\n\n- See prices\n- See sums", "See prices See sums"),
+        ("## Goal\n\nSee prices.\n\nAnd *sums*.\n\n## Other\n\nx", "See prices."),
+        ("## 1. Goals\n\n- See prices\n- See sums", "See prices"),
         ("# Goal: See prices", "See prices"),
         ("---\ngoal: See prices\n---", "See prices"),
-        ("## Non-goals\n\nAll else", ""),
         ("```\nGoal: no\n```", ""),
         ("### Task 1\n\n**Goal:** of the task\n\n## Goal\n\nSee prices", "See prices"),
         ("### Task 1\n\n**Goal:** of the task", ""),
+        ("# Implementation plan\n\n> x\n\nRound\nprices.\n\nMore.", "Implementation plan|Round prices."),
     ],
 )
 def test_goals(text: str, goal: str) -> None:
-    assert read_task_plan(f"{text}\n").plan.goal == goal
+    assert "|".join(read_task_plan(f"{text}\n\n## Task 9\n").plan.goals) == goal
 
 
 def test_a_plan_without_an_end_is_told() -> None:
@@ -243,26 +231,12 @@ def test_a_plan_without_an_end_is_told() -> None:
             ["Task 1 1 Prices: shop/a.py src/b.py", "Task 2.1 2.1 Page: ?"],
         ),
         ("- [ ] Round in shop/a.py\n- [ ] Show\n", ["Task 1 1 Round in shop/a.py: shop/a.py", "Task 2 2 Show: ?"]),
-        (
-            "## Changes\n\n### 1. `src/a.py`\n\nAdd it.\n\n### Step 2: Docs\n\n- `docs/a.md`: say so\n\n"
-            "## Then\n\n`b.py`\n",
-            ["Task 1 1 `src/a.py`: src/a.py", "Task 2 2 Docs: docs/a.md"],
-        ),
-        (
-            "1. **Add it** in `a.py`:\n\n```py\nx\n```\n\n2. **Use it**\n   - in [b](src/b.py#L3)\n\n"
-            "### More\n\n1. **Last** in c/d.py\n",
-            ["Task 1 1 Add it in `a.py`:: a.py", "Task 2 2 Use it: src/b.py", "Task 3 3 Last in c/d.py: c/d.py"],
-        ),
-        ("1. Add it in `a.py`\n2) Use it\n", ["Task 1 1 Add it in `a.py`: a.py", "Task 2 2 Use it: ?"]),
-        (
-            "## Phase 1: Add (in src/a.py)\n\n### More\n\n- x\n\n## Phase 2\n\n`b.py`\n\n# End\n\n`c.py`\n",
-            ["Task 1 1 Add (in src/a.py): src/a.py", "Task 2 2 : b.py"],
-        ),
         ("- [ ]* 1.1 Add it in src/a.py\n\n1. **No**\n", ["Task 1.1 1.1 Add it in src/a.py: src/a.py"]),
         ("- Add it in `a.py`\n\n## 1. Goals\n", []),
+        ("1. **Add it** in `a.py`\n\n## Phase 2\n\n`b.py`\n", []),
     ],
 )
-def test_a_plan_without_headings_of_tasks_has_boxes_or_numbers(text: str, tasks: list[str]) -> None:
+def test_a_plan_without_headings_of_tasks_has_boxes(text: str, tasks: list[str]) -> None:
     read = read_task_plan(text).plan.tasks
     assert [
         f"{task.name} {task.number} {task.title}: {' '.join(task.files) or '?'}"
@@ -270,26 +244,16 @@ def test_a_plan_without_headings_of_tasks_has_boxes_or_numbers(text: str, tasks:
         + " done" * task.done
         for task in read
     ] == tasks
-    assert all(task.files == task.unsure and task.unclear == (not task.files) for task in read)
 
 
 @pytest.mark.parametrize(
     ("body", "files", "tests"),
     [
-        ("**Files:** `a.py`, `tests/test_a.py`; read `docs/a.md` first", "a.py", "tests/test_a.py"),
-        ("**Files:**\n- `src/a.py` (new)\n- src/b.py\n", "src/a.py src/b.py", ""),
-        ("- Update: the loop in `src/a.py`\n- Create: `b.py`", "b.py src/a.py", ""),
-        ("- Create: `a.py`\n- Modify: `tests/test_a.py:3`\n- Test: `spec/a.rb`", "a.py", "tests/test_a.py spec/a.rb"),
-        ("Say so in docs/a.md, `README.md` and [b](docs/b.md).", "docs/a.md README.md docs/b.md", ""),
-        (
-            "As `self.budget`, `Node.js`, and/or https://x.example/a.py; `pytest a.py` in src/ per specs/1/plan.md",
-            "",
-            "",
-        ),
-        ("Run: `python tools/a.py`\nExpected: `b.py` is there", "", ""),
+        ("- Create: `a.py`\n- Modify: `tests/test_a.py:3`\n- Test: `spec/a.rb`", "a.py", "spec/a.rb tests/test_a.py"),
+        ("Say so in docs/a.md and `README.md`.\n\nRun: `python tools/a.py`", "", ""),
         ("- Create: `a.py`\n\nAs in `b.py`.", "a.py", ""),
     ],
 )
-def test_files_behind_other_keys_and_in_sentences(body: str, files: str, tests: str) -> None:
+def test_tests_are_the_testers_and_sentences_name_no_file_of_a_headed_task(body: str, files: str, tests: str) -> None:
     task = task_of(body)
-    assert (" ".join(task.files), " ".join(task.tests)) == (files, tests)
+    assert (" ".join(task.files), " ".join(sorted(task.tests))) == (files, tests)

@@ -11,7 +11,7 @@ from orchestrator.core.calls.exchange import FailedCall, Prompt, Purpose, Reply,
 from orchestrator.core.errors import UnknownName
 from orchestrator.core.event import Event, Level
 from orchestrator.core.finding import major
-from orchestrator.core.sprint import BroughtPlan, SprintRecord, StageTime
+from orchestrator.core.sprint import SprintRecord, StageTime
 from orchestrator.storage.reply_journal import ReplyJournal
 from orchestrator.storage.state_folder import StateFolder
 
@@ -129,18 +129,6 @@ def test_each_call_says_what_became_of_it_retries_and_failures_too(kept: Kept) -
     assert {one["fix"] for one in healed["findings"]} == {"name them"}
     took = {name: healed[name] for name in ("input", "cached", "output", "usd", "duration_ms", "model")}
     assert took == {"input": 100, "cached": 40, "output": 10, "usd": 0.25, "duration_ms": 1500, "model": "m-1"}
-
-
-def test_the_reading_of_a_persons_plan_is_one_of_the_calls(kept: Kept) -> None:
-    record = RECORD.model_copy(update={"plans": {"US-1": BroughtPlan(path="p.md", text="Do it")}})
-    kept.journal = ReplyJournal(kept.folder.replies).workflow(record.plan_workflow_id("US-1"))
-    kept.ask(2, "mike", Purpose.PLAN_EXTRACT, "read")
-    kept.journal = ReplyJournal(kept.folder.replies).workflow(record.workflow_id("US-1"))
-    kept.ask(2, "alex", Purpose.DELIVERY, "{}", "T-1")
-    calls = StoryCalls(kept.folder, record, "US-1", kept.events)
-    assert [one["id"] for one in calls.rows(is_running=True)] == ["plan-2-1", "2-1"]
-    assert [calls.call(name)["prompt_text"] for name in ("plan-2-1", "2-1")] == ["prompt 2", "prompt 2"]
-    assert calls.call("plan-2-1")["answer"] == "read"
 
 
 def test_a_turn_that_failed_for_good_ends_with_its_last_call(kept: Kept) -> None:

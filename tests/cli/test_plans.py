@@ -87,7 +87,7 @@ def test_a_plan_is_checked_stage_by_stage(repo: Path) -> None:
     assert (code, [f["code"] for f in found["findings"]]) == (1, ["plan.verb"])
     code, found = said("check", "plan", "-", *where, stdin="Sorry, I cannot.")
     assert (code, found["kind"]) == (4, "no plan")
-    assert {"plan.none", "task_plan.no_tasks"} <= {f["code"] for f in found["findings"]}
+    assert {"plan.none", "task_plan.too_short"} <= {f["code"] for f in found["findings"]}
     assert said("check", "plan", "-", *where, stdin=broken[:-20])[0] == 3
     assert files(repo) == {path: text.encode() for path, text in FILES.items()}
 

@@ -59,15 +59,11 @@ def test_a_repository_says_which_files_and_packages_there_are(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "code", "kind", "codes"),
     [
-        ("", 4, "no plan", {"plan.none", "task_plan.no_tasks", "task_plan.no_goal", "task_plan.too_short"}),
-        (
-            "Sorry, I cannot.",
-            4,
-            "no plan",
-            {"plan.none", "task_plan.no_tasks", "task_plan.no_goal", "task_plan.too_short"},
-        ),
-        ("# Plan\n\n**Goal:** See prices\n", 1, "task plan", {"task_plan.no_tasks", "task_plan.too_short"}),
-        ("### Task 1a\n", 1, "task plan", {"task_plan.heading", "task_plan.no_tasks"}),
+        ("", 4, "no plan", {"plan.none", "task_plan.too_short"}),
+        ("Sorry, I cannot.", 4, "no plan", {"plan.none", "task_plan.too_short"}),
+        ("# Plan\n\n**Goal:** See prices\n", 4, "no plan", {"task_plan.too_short"}),
+        (f"# Prices\n\n{'Round them once. ' * 20}", 0, "text for the architect", {"task_plan.followed"}),
+        ("### Task 1\n\n- Create: `a.py`\n\n### Task 1a\n", 1, "task plan", {"task_plan.heading"}),
         (ACTIONS, 0, "action plan", set()),
         (ACTIONS.replace("R\n", "1. **R** in `a.py`\n- [ ] T001 in src/a.py\n"), 0, "action plan", set()),
         (ACTIONS.replace("DELETE", "CREATE") + "\n````\n### Task 1\n````\n", 0, "action plan", set()),

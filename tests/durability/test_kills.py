@@ -1,14 +1,13 @@
 """`kill -9` at chosen moments, the same command again, and nothing of it shows in the end."""
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.durability.driver import SPRINT, Aftermath, Bench
-from tests.durability.team import COMMAND_RUNS, TESTS_RUN, UnhurriedTeam
-from tests.support import ALL_PASS, make_repo, suite_text
+from tests.durability.team import COMMAND_RUNS, TESTS_RUN
+from tests.support import ALL_PASS
 from tests.zygote import Forked
 
 pytestmark = pytest.mark.timeout(300)
@@ -67,54 +66,6 @@ def test_watched_then_killed_between_the_last_outcome_and_its_cells(tmp_path: Pa
     again = bench.finish(named=False)
     assert again.code == 2, "nothing is left to select"
     assert bench.calls() == calls
-
-
-GIVEN = """\
-# One file
-
-**Goal:** The file is there
-
-### Task 1: The file
-
-- Create: `nfr_001.py`
-
-A function value() that returns 1. It is all there is to be done, and nobody but the person who wrote this planned it.
-Nothing else is changed by this plan; the tester writes the test, as always.
-"""
-
-
-@pytest.mark.soak
-def test_ended_while_a_persons_plan_is_read(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, {"NFR-001": "None"}, script=_reading(), more=("--plan", "NFR-001=plan.md"))
-    make_repo(tmp_path / "repo", {"README.md": "Read me.\n"})
-    (tmp_path / "plan.md").write_text(GIVEN)
-    reading = f"{SPRINT}/NFR-001+plan-*/*-*.json"
-
-    def journalled(count: int) -> Callable[[], bool]:
-        return lambda: len(list((bench.state / "replies").glob(reading))) >= count
-
-    # the first reading is asked for, nothing is paid yet; it is journalled and sent back; the second one is journalled
-    bench.kill_when(lambda: bool(list((bench.state / "replies").glob(f"{SPRINT}/NFR-001+plan-*/*.prompt.md"))))
-    assert bench.calls() == []
-    (tmp_path / "plan.md").unlink()
-    bench.kill_when(journalled(1))
-    bench.kill_when(journalled(2))
-    bench.kill_when(lambda: bench.journalled("NFR-001") >= 1)
-    ended = bench.finish()
-    assert ended.code == 0, ended.stdout + ended.stderr
-    assert len(bench.calls()) == len(set(bench.calls())) == 5, "no call is paid for twice"
-    assert "plan_extract" in bench.calls()[0]
-    assert "plan_extract" in bench.calls()[1]
-
-
-def _reading() -> UnhurriedTeam:
-    script = UnhurriedTeam(200)
-    task = {"number": "1", "title": "The file", "files": ["nfr_001.py"], "command": None, "depends_on": []}
-    script.say("mike", "NFR-001", "plan_extract", {"goal": "Something else", "tasks": [task]})
-    script.say("mike", "NFR-001", "plan_extract", {"goal": "The file is there", "tasks": [task]})
-    script.deliver("NFR-001", 1, {"nfr_001.py": "def value():\n    return 1\n"})
-    script.suite("NFR-001", suite_text("NFR-001"))
-    return script
 
 
 def _without_a_row(bench: Bench) -> None:

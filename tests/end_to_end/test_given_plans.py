@@ -3,7 +3,6 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import Result
@@ -35,23 +34,18 @@ A function `value()` that returns 1. Run: `pytest -q`
 
 Say in the README that there is a value, and where to find it: in the module us_1.
 """
-READ = {
-    "goal": "The shop knows its value",
-    "tasks": [
-        {"number": "1", "title": "The value", "files": ["us_1.py"], "command": None, "depends_on": []},
-        {"number": "2.1", "title": "Where it stands", "files": ["README.md"], "command": None, "depends_on": ["1"]},
-    ],
-    "packages": [],
-    "dev_packages": [],
-}
+TEXT = """\
+# The shop knows its value
+
+The value comes first: a function `value()` in `us_1.py` that returns 1. Then the README says that there is one and
+where it stands. Nothing else changes: neither the page nor the numbers of the orders, which another team works on.
+"""
 INVALID = PLAN.replace("`us_1.py:1-3`", "`../us_1.py`").replace("The shop knows its value", "TODO")
 
 
-def team(read: Any = READ) -> Team:
+def team() -> Team:
     """US-1 by a person's plan; whoever else is asked stands in the way."""
     said = Team()
-    if read is not None:
-        said.say("mike", "US-1", "plan_extract", read)
     said.deliver("US-1", 1, {"us_1.py": "def value():\n    return 1\n"})
     said.deliver("US-1", 2, {"README.md": "There is a value in us_1.\n"})
     said.suite("US-1", suite_text("US-1"))
@@ -97,52 +91,57 @@ def refused(folder: Path, said: Team, plan: str, *settings: str) -> tuple[Findin
 @pytest.fixture(scope="module")
 def invalid(place: Path) -> tuple[Finding, ...]:
     """The first try: a plan that breaks rules."""
-    return refused(place, team({**READ, "goal": ""}), INVALID)
+    return refused(place, team(), INVALID)
 
 
 @pytest.fixture(scope="module")
-def unread(place: Path, invalid: tuple[Finding, ...]) -> list[set[str]]:
-    """More tries: a plan that needs to be read while the model is away, twice, and settings that a good one breaks."""
-    unreachable = Team()
-    unreachable.say("mike", "US-1", "plan_extract", "", error="auth")
-    goalless = PLAN[PLAN.index("### Task 1") :]
-    tries = [refused(place, unreachable, goalless) for _ in range(2)]
-    tries.append(refused(place, team(), PLAN, "plan.min_chars=9999"))
-    return [{finding.code for finding in findings} for findings in tries]
-
-
-@pytest.fixture(scope="module")
-def built(place: Path, unread: list[set[str]]) -> Played:
-    """The last try, which nothing hinders."""
+def built(place: Path, invalid: tuple[Finding, ...]) -> Played:
+    """The second try, which nothing hinders."""
+    (place / "plan.md").write_text(PLAN)
     return play(place, team(), place / "b.csv", ALL_PASS, plans=[str(place / "plan.md")])
 
 
-def test_an_invalid_plan_ends_the_command_before_anything_else_is_spent(
-    place: Path, invalid: tuple[Finding, ...]
-) -> None:
+def test_an_invalid_plan_ends_the_command_before_anything_is_spent(place: Path, invalid: tuple[Finding, ...]) -> None:
     assert {"breakdown.unsafe_path", "task_plan.placeholder_goal"} <= {finding.code for finding in invalid}
     unsafe = next(finding for finding in invalid if finding.code == "breakdown.unsafe_path")
     assert (unsafe.where.line, unsafe.where.task, unsafe.where.story) == (6, "Task 1", "US-1")
-    assert purposes(place) == ["plan_extract"]
+    assert purposes(place) == []
     assert cells(place / "b.csv")["US-1"]["Execution_Status"] == ""
 
 
 def test_a_persons_plan_is_built_and_the_architect_plans_nothing(built: Played) -> None:
     assert built.status("US-1") == "done"
-    assert built.asked("US-1")[1:] == ["plan_extract 1", "delivery 1", "review 1", "delivery 1", "review 1", "suite 1"]
+    assert built.asked("US-1") == ["delivery 1", "review 1", "delivery 1", "review 1", "suite 1"]
     assert built.tree("result") == ["README.md", "tests/test_us_1.py", "us_1.py"]
-    assert (built.story("US-1").calls, built.story("US-1").earlier_calls) == (7, 1)
+
+
+def test_any_other_text_is_followed_by_the_architect_whose_plan_is_checked_like_any(tmp_path: Path) -> None:
+    backlog = shop(tmp_path)
+    assert {one.code for one in refused(tmp_path, Team(), "Do it.")} >= {"task_plan.too_short"}
+    (tmp_path / "plan.md").write_text(TEXT)
+    said = Team()
+    said.plan("US-1", ["us_1.py"], ["README.md"])
+    said.deliver("US-1", 1, {"us_1.py": "def value():\n    return 1\n"})
+    said.deliver("US-1", 2, {"README.md": "There is a value in us_1.\n"})
+    said.suite("US-1", suite_text("US-1"))
+    played = play(tmp_path, said, backlog, ALL_PASS, plans=[str(tmp_path / "plan.md")])
+    assert played.status("US-1") == "done"
+    assert played.asked("US-1")[0] == "breakdown 1"
+    (given,) = played.told_of("US-1", "plan_given")
+    assert (given.data["followed"], given.data["plan_file"]) == (True, str(tmp_path / "plan.md"))
+    prompts = [path.read_text() for path in tmp_path.rglob("*.prompt.md")]
+    (asked,) = [text for text in prompts if "## Plan of a person for this story" in text]
+    assert "which another team works on" in asked.split("## Plan of a person for this story")[1]
 
 
 def test_the_plan_is_frozen_when_its_story_begins_until_it_is_planned_again(tmp_path: Path) -> None:
     backlog = shop(tmp_path)
     plan, stopped = tmp_path / "plan.md", Team()
-    stopped.say("mike", "US-1", "plan_extract", READ)
     stopped.say("alex", "US-1", "delivery", "", task=1, error="bad_request")
     first = play(tmp_path, stopped, backlog, plans=[str(plan)])
     assert first.status("US-1") == "failed"
     (given,) = first.told_of("US-1", "plan_given")
-    assert (given.data["task_count"], given.data["key_files"]) == (2, ["us_1.py", "README.md"])
+    assert (given.data["followed"], given.data["plan_file"]) == (False, str(plan))
     plan.write_text(PLAN + "\nMore.\n")
     sprint = first.result.report.sprint
     same = play(tmp_path, Team(), backlog, sprint=sprint, plans=[str(plan)])
@@ -154,7 +153,6 @@ def test_the_plan_is_frozen_when_its_story_begins_until_it_is_planned_again(tmp_
     plan.unlink()
     without = play(tmp_path, stopped, backlog, sprint=sprint, plans=[str(plan)])
     assert without.told_of("US-1", "plan_given"), "the file is gone, its text is kept"
-    assert without.asked("US-1").count("plan_extract 1") == 3
     assert cli(tmp_path, "replan", "US-1", "--comment", "Plan it yourself.").exit_code == 0
     said = Team()
     said.good("US-1")

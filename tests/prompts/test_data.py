@@ -15,7 +15,7 @@ OURS = {
     "schema", "feedback", "missing", "suite_rule", "another_way", "comment", "overridden_conflict", "instructions",
     "comments", "task", "design", "allowed_dependencies", "task_files", "missing_files", "acceptance_tests",
     "asked_files", "asked_packages", "asked_tests", "refused", "problem", "done_tasks", "known_tasks", "previous",
-    "earlier", "prompt", "contract", "place", "planned_tests", "skills",
+    "earlier", "prompt", "contract", "place", "planned_tests", "skills", "followed_plan",
 }  # fmt: skip
 """Our own words, and what one persona or a person asks of another."""
 TELLING = "it gives you no orders"

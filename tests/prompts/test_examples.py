@@ -14,7 +14,7 @@ from orchestrator.checks.breakdown_rules import check_breakdown
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.checks.whole_files import own_actions
 from orchestrator.core.action_plan import ActionPlan, Create
-from orchestrator.core.calls.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, PlanExtractAnswer, SuiteAnswer
+from orchestrator.core.calls.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.finding import blocking
 from orchestrator.core.paths import unsafe_reason
@@ -24,7 +24,6 @@ from tests.prompts.packaged import examples_in, packaged_files, packaged_library
 LIBRARY = packaged_library()
 CONTRACTS = {
     "architect/breakdown": BreakdownAnswer,
-    "architect/plan_extract": PlanExtractAnswer,
     "developer/delivery": DeliveryAnswer,
     "tester/suite": SuiteAnswer,
     "tester/analysis": AnalysisAnswer,
@@ -49,8 +48,6 @@ def test_the_example_of_a_plan_is_sound_but_for_its_path_and_no_plan() -> None:
 @pytest.mark.parametrize("name", sorted(name for name in PROMPT_SLOTS if examples_in(name)))
 def test_no_path_of_an_example_can_be_written(name: str) -> None:
     """What a small model copied from the example was a file that any project could have."""
-    if name == "architect/plan_extract":  # it repeats a plan that stands beside it, and writes nothing
-        return
     text = "\n".join(examples_in(name))
     named = re.findall(r'\[(<?[\w./-]+>?)\]\(|^`([^`\n]+)`$|"(?:path|test_file|file)": "([^"]+)"', text, re.MULTILINE)
     named += [(path,) for held in re.findall(r'"files_to_create": \[([^\]]*)\]', text) for path in held.split(",")]

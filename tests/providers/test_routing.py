@@ -204,7 +204,6 @@ ROLES = (
     (prompt("jordan", stronger=True), "claude-s"),  # is its usual one
     (prompt("alex", Purpose.REPAIR), "claude-0 claude-b"),
     (prompt("alex", Purpose.CONTINUATION), "claude-b"),
-    (prompt("mike", Purpose.PLAN_EXTRACT, stronger=True), "claude-s"),
 ])  # fmt: skip
 def test_who_is_asked_first_and_in_an_outage(tmp_path: Path, asked: Prompt, models: str) -> None:
     seats = all_seats(load(None, ROLES, {}, tmp_path)[0])

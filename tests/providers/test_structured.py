@@ -27,7 +27,7 @@ from orchestrator.settings import WireStructured
 from tests.providers.http_server import Answer, Asked, completion, message, model_server
 
 CONTRACTS = Path(__file__).parents[2] / "contracts"
-CLOSED = {"plan_extract", "suite", "analysis", "stage"}
+CLOSED = {"suite", "analysis", "stage"}
 STAGE = '{"summary": "S", "recommendations": [], "tasks": []}'
 
 
@@ -114,7 +114,7 @@ def answers(model: type[BaseModel]) -> st.SearchStrategy[Any]:
 
 
 PARTS = (
-    *(wire.WirePlannedTask, wire.WireFile, wire.WireTestCase, wire.WireInstruction, wire.WireReason),
+    *(wire.WireFile, wire.WireTestCase, wire.WireInstruction, wire.WireReason),
     *(wire.WireImprovement, wire.WireTestToChange),
 )
 for part in PARTS:

@@ -45,17 +45,16 @@ def plan(verdict: Verdict, attempt: int, left: int, *findings: Any, **more: Any)
 
 
 def test_an_answer_that_waits_for_its_story_and_a_plan_of_a_person() -> None:
-    found = [finding.model_dump(mode="json") for finding in TWO]
     told = texts(
-        event("plan_given", "a person's plan", plan_file="b.md"),
-        event("plan_given", "a person's plan", level=Level.WARN, plan_file="a.md", findings=found),
+        event("plan_given", "a person's plan", plan_file="b.md", followed=True),
+        event("plan_given", "a person's plan", plan_file="a.md", followed=False),
         plan(Verdict.ESCALATE, 1, 0, TWO[0], plan_file="a.md"),
         event("gate_opened", "A waits for a person", level=Level.WARN, gate={"reason": "it is unsafe"}),
         event("gate_answered", "A: the plan is rejected by bob"),
     )
     assert told == [
-        "good: b.md is read",
-        "again: a.md is read (2 issues: `../x` is unsafe; `one` is no id)",
+        "good: b.md is followed",
+        "good: a.md is read",
         "bad: a person's plan (a.md) with 2 tasks: escalate (`../x` is unsafe)",
         "wait: waits for a person: it is unsafe",
         "wait: A: the plan is rejected by bob; it counts when the story goes on",

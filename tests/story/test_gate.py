@@ -8,9 +8,8 @@ import pytest
 
 from orchestrator.checks.breakdown import read_breakdown
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.calls.exchange import GivenPlan
 from orchestrator.core.command import NOBODY, Choice, Gate, GateAnswer, GateKind
-from orchestrator.core.sprint import StoryOutcome, StoryStatus
+from orchestrator.core.sprint import BroughtPlan, StoryOutcome, StoryStatus
 from tests.cli.waiting import CONFLICT
 from tests.story.test_story import A, Stand, codes, good, provider
 from tests.support import breakdown, suite_text, task
@@ -214,22 +213,21 @@ async def test_a_conflict_that_contradicts_itself_goes_back_once_with_the_facts(
     assert len(play.sink.named("conflict_detected")) == (then is None)
 
 
-def given(*tasks: Any) -> GivenPlan:
-    return GivenPlan(
-        path="plans/us-1.md", text=f"### Task 1: value\n\n{'It gives the value. ' * 20}", breakdown=plan_of(*tasks)
-    )
+def given(path: str = "us_1.py") -> BroughtPlan:
+    task = f"### Task 1: value\n\n- Create: `{path}`\n\n{'It gives the value. ' * 20}"
+    return BroughtPlan(path="plans/us-1.md", text=f"# The value is there\n\n{task}")
 
 
 async def test_a_persons_plan_takes_the_architects_place(tmp_path: Path) -> None:
     play = Playing(tmp_path, [])
-    play.given = given(["us_1.py"])
+    play.given = given()
     assert (await play.ends("auto")).status is StoryStatus.DONE
     assert play.plans_asked == []
 
 
 async def test_a_persons_invalid_plan_is_never_rewritten(tmp_path: Path) -> None:
     play = Playing(tmp_path, [GOOD], Choice.REJECT, said(Choice.REPLAN, "plan it yourself"))
-    play.given = given(EMPTY)
+    play.given = given("../us_1.py")
     assert (await play.ends("escalations")).status is StoryStatus.DONE
     first, second = play.people.asked
     assert (first.plan_file, Choice.REJECT in first.choices, first.number, second.number) == (
@@ -241,7 +239,7 @@ async def test_a_persons_invalid_plan_is_never_rewritten(tmp_path: Path) -> None
 
 async def test_a_persons_invalid_plan_in_mode_auto_waits_on_its_branch(tmp_path: Path) -> None:
     play = Playing(tmp_path, [])
-    play.given = given(EMPTY)
+    play.given = given("../us_1.py")
     outcome = await play.ends("auto")
-    assert (outcome.status, codes(outcome)) == (StoryStatus.NEEDS_ATTENTION, {"breakdown.no_work"})
+    assert (outcome.status, codes(outcome)) == (StoryStatus.NEEDS_ATTENTION, {"breakdown.unsafe_path"})
     assert play.judged == [("escalate", 0)]

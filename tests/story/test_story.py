@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from orchestrator.app.team import story_body, story_payload
-from orchestrator.core.calls.exchange import GivenPlan, StoryBrief
+from orchestrator.core.calls.exchange import StoryBrief
 from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.delivery import DiffEntry
 from orchestrator.core.errors import WorkspaceError
-from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus
+from orchestrator.core.sprint import BroughtPlan, StoryOutcome, StoryStatus, TaskStatus
 from orchestrator.core.story import Story, topological
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport
 from orchestrator.providers.scripted import ScriptedProvider, load_script
@@ -52,7 +52,7 @@ class Stand:
         self.step: SimulatedStep
         self.make_step = SimulatedStep
         self.person: Callable[[Gate], GateAnswer] | None = None
-        self.given: GivenPlan | None = None
+        self.given: BroughtPlan | None = None
 
         self.criteria: tuple[str, ...] = ()
         self.foundation = False

@@ -11,7 +11,7 @@ from orchestrator.core.breakdown import Breakdown, Task, TestToChange
 from orchestrator.core.contract import Amendment, ArchitectureContract, Surface
 from orchestrator.core.delivery import Conflict, Delivery, MergedStory, Reviewed
 from orchestrator.core.finding import Finding
-from orchestrator.core.sprint import Replan
+from orchestrator.core.sprint import BroughtPlan, Replan
 from orchestrator.core.story import Story
 from orchestrator.core.suite import FailureInstruction, TestReport, TestSuite
 from orchestrator.core.value import AnswerValue, Value
@@ -29,7 +29,6 @@ class Purpose(StrEnum):
     ANALYSIS = "analysis"
     REPAIR = "repair"
     AMENDMENT = "amendment"
-    PLAN_EXTRACT = "plan_extract"
     MERGE = "merge"
     STAGE = "stage"
 
@@ -38,7 +37,7 @@ OPTIONAL_PURPOSES = frozenset({Purpose.REPAIR, Purpose.BREAKDOWN_MISSING, Purpos
 """Purposes whose missing script entry is an unusable reply instead of a permanent error."""
 
 
-EASY_PURPOSES = frozenset({Purpose.REPAIR, Purpose.PLAN_EXTRACT})
+EASY_PURPOSES = frozenset({Purpose.REPAIR})
 """What the cheap model is asked for: small requests that share no cached beginning with those of other purposes."""
 
 
@@ -214,18 +213,6 @@ class ScriptEntry(AnswerValue):
         return (self.persona, self.story, self.task, self.purpose, self.turn)
 
 
-class GivenPlan(Value):
-    """A person's plan: it replaces the architect's, and is checked like it."""
-
-    path: str
-    """The file it came from."""
-    text: str
-    """The file's text."""
-    breakdown: Breakdown
-    findings: tuple[Finding, ...] = ()
-    """What the checks of the text say; those of the breakdown are made where it is used."""
-
-
 class StoryBrief(Value):
     """Everything known about a story before the first request; part of its workflow's frozen input."""
 
@@ -239,8 +226,10 @@ class StoryBrief(Value):
     """The architecture record as text; empty until a story has contributed to one."""
     tech_stack: tuple[str, ...] = ()
     """What the record says about the tech stack, line by line."""
-    plan: GivenPlan | None = None
-    """A person's plan; None: the architect plans."""
+    plan: BroughtPlan | None = None
+    """A person's plan that is built as it stands; None: the architect plans."""
+    followed: BroughtPlan | None = None
+    """A person's text that the architect follows."""
     replan: Replan | None = None
     """What a person said when the story was restarted."""
     findings: tuple[Finding, ...] = ()

@@ -82,25 +82,6 @@ class AmendmentAnswer(WireValue):
     story_id: str | None = None
 
 
-class WirePlannedTask(WireValue):
-    """A task of a person's plan as the architect reads it."""
-
-    number: str | int | float = aliased("task_id", "id", "task")
-    title: str | None = None
-    files: list[str] = aliased("files_to_create", "paths")
-    command: str | None = None
-    depends_on: list[str | int | float] | None = None
-
-
-class PlanExtractAnswer(WireValue):
-    """The architect's answer to purpose `plan_extract`: what a person's plan says, nothing else."""
-
-    goal: str
-    tasks: list[WirePlannedTask]
-    packages: list[str] | None = None
-    dev_packages: list[str] | None = None
-
-
 class WireFile(WireValue):
     """A delivered file."""
 
@@ -195,7 +176,6 @@ WIRE_SCHEMAS: dict[str, type[AnswerValue]] = {
     "breakdown": BreakdownAnswer,
     "breakdown_missing": BreakdownMissingAnswer,
     "amendment": AmendmentAnswer,
-    "plan_extract": PlanExtractAnswer,
     "delivery": DeliveryAnswer,
     "suite": SuiteAnswer,
     "analysis": AnalysisAnswer,
