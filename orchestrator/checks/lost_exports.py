@@ -145,8 +145,11 @@ def _used(path: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 # `import x, { a as b } from "m"`, `export { a } from "m"`, `const { a: b } = require("m")`, `const a = require("m").a`.
+# A clause ends where the next statement begins, so that none runs on to the module of another.
+_CLAUSE = r"((?:[^'\"`;=()\n]|\n(?![ \t]*(?:import|export|const|let|var)\b)){0,2000}?)"
 _TAKEN = re.compile(
-    r"^[ \t]*(?:import|export|const|let|var)\b([^'\"`;]*?)(?:\bfrom\s*|=\s*(?:await\s+)?(?:require|import)\s*\(\s*)"
+    rf"^[ \t]*(?:(?:import|export)\b{_CLAUSE}\bfrom\s*"
+    rf"|(?:import|const|let|var)\b{_CLAUSE}=\s*(?:await\s+)?(?:require|import)\s*\(\s*)"
     r"[\"']([^\"'\n]+)[\"']\)?(?:\.([\w$]+))?",
     re.MULTILINE,
 )
@@ -154,7 +157,7 @@ _TAKEN = re.compile(
 
 def _used_by_script(text: str) -> Iterator[tuple[str, str]]:
     for taken in _TAKEN.finditer(text):
-        clause, module, member = taken.groups()
+        clause, module, member = taken[1] or taken[2] or "", taken[3], taken[4]
         listed = "".join(re.findall(r"\{([^{}]*)\}", clause))
         yield from ((module, name) for name in re.findall(r"(?:^|,)\s*(?:type\s+)?([\w$]+)", listed))
         if member:

@@ -38,7 +38,7 @@ _VALUED = frozenset(
     | {"--project", "--workspace", "--cache-dir", "--config-settings", "--timeout", "--trusted-host", "-n", "-F", "-w"}
 )
 _VALUED_SHORT = frozenset({"-r", "-c", "-t", "-i", "-f", "-p", "-e", "--editable", "-v"})
-_ADDRESS = re.compile(r"(git\+)?\w+://|git\+|git@|github:")
+_ADDRESS = re.compile(r"://|^git\+|^git@|github:")
 _ARCHIVE = re.compile(r"\.(whl|tgz|tar\.\w+|zip|deb|rpm|gem|egg)$")
 _PLAIN = re.compile(r"@?[A-Za-z0-9_][\w.+/-]*")
 # These only speak of what stands behind them.
@@ -46,6 +46,8 @@ _SAYS = frozenset({"echo", "printf", "grep", "command", "which", "type", "man", 
 _COMMENT = re.compile(r"(?:(?<=\s)|^)#[^\n]*")
 _SHELL_OPTION = re.compile(r"-\w*c")
 _DEPTH = 4
+MOST_CHARS = 50_000
+"""Of a text that is read: a longer one is no command that anybody wrote."""
 
 
 class Installs(NamedTuple):
@@ -64,7 +66,7 @@ def read_installs(text: str) -> Installs:
     """
     names: dict[str, None] = {}
     unclear: dict[str, None] = {}
-    for words in _commands(text, 0):
+    for words in _commands(text[:MOST_CHARS], 0):
         for name in _named(words):
             names[name] = None
             if not name:
@@ -135,7 +137,7 @@ def _packages(tool: str, words: Sequence[str]) -> Iterator[str]:
         if word.startswith("-"):
             option, _, given = word.partition("=")
             at += 1 if given or not _takes_value(tool, option) else 2
-            if "index" in option and _ADDRESS.match(given or value):
+            if "index" in option and _ADDRESS.search(given or value):
                 yield f"{option} {given or value}"
             continue
         at += 1
