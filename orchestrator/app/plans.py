@@ -1,16 +1,9 @@
-"""Plans of people: an action plan for `check plan` and `apply`, and a plan that is edited to become an answer."""
+"""Plans of people: an action plan for `check plan` and `apply`."""
 
 import asyncio
 import difflib
-import os
 import secrets
-import shlex
-import shutil
-import signal
-import subprocess
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -50,7 +43,6 @@ from orchestrator.files.safe_files import write_below
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings
-from orchestrator.storage.state_folder import StateFolder
 
 MAX_TEXT = 16 * 1024 * 1024
 """Bytes of a file that a plan may change."""
@@ -277,86 +269,3 @@ async def _executed(action: Execute, run: Run | None, token: str) -> tuple[Actio
     if action.allow_failure:
         return ActionState.DONE, f"{reason}, which is allowed", output
     return ActionState.FAILED, reason, output
-
-
-class Draft:
-    """A plan that a person writes, in a file until it is an answer, so that nothing is lost. Blocks.
-
-    Raises ConfigError where its file cannot be written or read.
-    """
-
-    def __init__(
-        self, environment: Environment, sprint: str, stem: str, text: str, *, path: Path | None = None
-    ) -> None:
-        """`stem` names a new file; `path` is a file of the person's own, which is never changed or removed."""
-        self.text = text
-        self._variables = environment.variables
-        self._folder = StateFolder.of(environment).edits(sprint)
-        self._stem = stem
-        self._path, self._ours = path, path is None
-
-    def edit(self, *, terminal: bool) -> int:
-        """Has the text edited, to the editor's end. Returns the editor's exit code."""
-        words = _editor_command(self._variables, terminal=terminal)
-        path = self.keep()
-        with _told(path):
-            path.write_bytes(self.text.encode())
-        try:
-            process = subprocess.Popen([*words, str(path)])
-        except OSError as error:
-            raise ConfigError(f"the editor {words[0]} does not start: {error.strerror}") from error
-        # Ctrl-C is a key of the editor's; it must not end us and leave the editor alone with the terminal.
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            code = process.wait()
-        finally:
-            signal.signal(signal.SIGINT, before)
-        with _told(path):
-            self.text = path.read_bytes().decode() if path.exists() else ""
-        return code
-
-    def keep(self) -> Path:
-        """Returns the file that holds the text; a new one is for its owner alone."""
-        if self._path is None:
-            with _told(self._folder):
-                self._folder.mkdir(parents=True, exist_ok=True)
-                handle, name = tempfile.mkstemp(prefix=f"{self._stem}-", suffix=".yaml", dir=self._folder)
-                with os.fdopen(handle, "wb") as file:
-                    file.write(self.text.encode("utf-8", "backslashreplace"))
-            self._path = Path(name)
-        return self._path
-
-    def drop(self) -> None:
-        """Deletes a file of ours: the text is an answer now, or nothing was written."""
-        if self._path is not None and self._ours:
-            self._path.unlink(missing_ok=True)
-            self._path = None
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be used: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
-
-
-def _editor_command(variables: Mapping[str, str], *, terminal: bool) -> list[str]:
-    """Returns the words that start the editor: of VISUAL, else of EDITOR, else vi where there is a terminal for it.
-
-    Raises ConfigError when there is none, or it is not installed.
-    """
-    name = next((name for name in ("VISUAL", "EDITOR") if variables.get(name, "").strip()), None)
-    if name is None and not terminal:
-        raise ConfigError("there is no terminal for an editor: name a file with --file, or set VISUAL or EDITOR")
-    try:
-        words = shlex.split(variables[name]) if name is not None else ["vi"]
-    except ValueError as error:
-        raise ConfigError(f"{name} holds no command: {error}") from error
-    if not words or shutil.which(words[0], path=variables.get("PATH")) is None:
-        missing = words[0] if words else variables.get(str(name), "")
-        named = f"{name} names the editor {missing}" if name is not None else f"the editor is {missing}"
-        raise ConfigError(f"{named}, which is not there: set VISUAL or EDITOR, or name a file with --file")
-    return words

@@ -2,7 +2,6 @@
 
 import asyncio
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +14,6 @@ from orchestrator.answers.task_plan import read_task_plan
 from orchestrator.app.judge import judged_json
 from orchestrator.app.plans import JudgedPlan, apply, check_plan, diff_plan, holds_actions
 from orchestrator.cli.check import ShownOption, get_exit_code, say_findings, split_context
-from orchestrator.cli.commands import replan
 from orchestrator.cli.common import (
     Context,
     Exit,
@@ -63,8 +61,7 @@ def apply_command(
     skipped.
 
     With --story the plan is also held against the story's recorded contract. A plan that is not valid is not written;
-    then the command is shown that has the story planned again with what was found, and on a terminal you are asked
-    whether to give it.
+    then the command is shown that has the story planned again with what was found.
 
     Exit 0: done; 1: not valid, not confirmed, or something failed; 3: cut off; 4: no plan in the text.
 
@@ -86,7 +83,7 @@ def apply_command(
         _tell_invalid(judged, as_json)
         code = get_exit_code(judged.judged)
         if code is Exit.NOT_DONE and not as_json:
-            _offer_replan(call, known, judged.judged.findings, may_ask=not yes)
+            _tell_replan(known, judged.judged.findings)
         return code
     if as_json and not yes:
         fail("--json asks nothing: give --yes with it")
@@ -96,7 +93,7 @@ def apply_command(
     if not yes and not _confirmed("Write these changes?" if _changes(judged) else "Carry this plan out?"):
         say("nothing was written")
         if questions(judged.judged.findings):
-            _offer_replan(call, known, judged.judged.findings, may_ask=True)
+            _tell_replan(known, judged.judged.findings)
         return Exit.NOT_DONE
     commands = bool(plan.commands) and (yes or _confirmed(f"Run these commands ({len(plan.commands)})?"))
     report = asyncio.run(apply(judged, repo, settings, environment, commands=commands))
@@ -104,8 +101,8 @@ def apply_command(
     return Exit.GOOD if report.ok else Exit.NOT_DONE
 
 
-def _offer_replan(call: Context, story: Mapping[str, Any], findings: Sequence[Finding], *, may_ask: bool) -> None:
-    """Says how to have the plan's story planned again, and has it done where a person at a terminal wants it.
+def _tell_replan(story: Mapping[str, Any], findings: Sequence[Finding]) -> None:
+    """Says how to have the plan's story planned again.
 
     `story` is as `show --json` prints it; empty where none was named.
     """
@@ -121,8 +118,6 @@ def _offer_replan(call: Context, story: Mapping[str, Any], findings: Sequence[Fi
     told = "; ".join(one.message for one in found)
     comment = shortened(f"Found in a plan that was to be applied by hand: {told}", MOST_TOLD)
     say(f"to have {name} planned again: orchestrator replan {name} --sprint {sprint} --comment {shlex.quote(comment)}")
-    if may_ask and sys.stdin.isatty() and sys.stdout.isatty() and _confirmed(f"Have {name} planned again so?"):
-        replan(call, sprint, name, comment)
 
 
 def _action_plan(file: str) -> str:

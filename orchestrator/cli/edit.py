@@ -1,15 +1,14 @@
 """`edit`: a person changes the plan that a story waits with; what is checked and answered is one whole plan."""
 
+import signal
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
+import click
 import typer
 from pydantic import ValidationError
 
-from orchestrator.app.plans import Draft
 from orchestrator.cli.commands import CommentOption, WaitingArgument, clean_comment, print_answer
 from orchestrator.cli.common import (
     Context,
@@ -24,7 +23,6 @@ from orchestrator.cli.common import (
 )
 from orchestrator.core.command import MARKDOWN, AnswerBody, Choice, Gate
 from orchestrator.core.errors import ConfigError, RequestRefused
-from orchestrator.core.finding import Finding
 from orchestrator.sprint.gate_answers import expect_choice
 from orchestrator.sprint.plan_edit import body_of, commented, finding_comments, plan_text
 
@@ -55,9 +53,9 @@ def edit_command(
 ) -> int:
     """Change a story's plan in $VISUAL or $EDITOR; it is checked and then built.
 
-    While something major is found, the editor opens again with the findings on top; a file that is saved empty or as it
-    was answers nothing. Exit 1: nothing was answered, and a file that is named keeps what was written; 2: nothing is
-    asked that can be answered so.
+    On a terminal the editor opens again with what was found in the plan. A plan that is refused is printed to stderr; a
+    file that is saved empty or as it was answers nothing. Exit 1: nothing was answered; 2: nothing is asked that can be
+    answered so.
 
     Example: orchestrator edit US-003
 
@@ -69,11 +67,60 @@ def edit_command(
         choice=Choice.EDIT, comment=clean_comment(comment), gate=asked.number, force=force,
         file=file if file is not None and file.lower().endswith(MARKDOWN) else "", by=context.environment.user[:80],
     )  # fmt: skip
-    path = Path(file) if file is not None and file != "-" else None
-    text = read_text(file) if file is not None else plan_text(asked.plan, _head(shown, asked))
-    draft = Draft(context.environment, str(shown["sprint"]), f"{story}-{asked.number}", text, path=path)
-    edit = _Edit(context, str(shown["sprint"]), str(shown["id"]), given, draft)
-    return edit.open_editor() if file is None else edit.submit()
+    at_terminal = file is None and sys.stdin.isatty() and sys.stdout.isatty()
+    text = first = read_text(file) if file is not None else plan_text(asked.plan, _head(shown, asked))
+    while True:
+        if file is None:
+            before, text = text, _edited(text, context.environment.variables, at_terminal=at_terminal)
+            if _words(text) in {"", _words(before)}:
+                if _words(before) != _words(first):
+                    print(_words(before), file=sys.stderr)  # nothing that a person wrote is lost
+                return _refuse(context, given, shown, ConfigError("the plan was left as it was"))
+        try:
+            answer = given.model_copy(update={"plan": text})
+            code = print_answer(context, context.sprints.answer(str(shown["sprint"]), str(shown["id"]), answer))
+        except ConfigError as error:
+            is_found = isinstance(error, RequestRefused) or bool(error.findings)
+            for finding in error.findings:
+                say(f"{finding}; {finding.fix}")
+            if is_found and at_terminal:
+                text = commented(_again(error), text)
+                continue
+            print(text, file=sys.stderr)
+            if not is_found:
+                raise
+            return _refuse(context, given, shown, error)
+        if code != Exit.GOOD:
+            print(text, file=sys.stderr)
+        return code
+
+
+def _edited(text: str, variables: Mapping[str, str], *, at_terminal: bool) -> str:
+    """Returns the text as the editor left it. Raises ConfigError where there is none, or it failed."""
+    if not at_terminal and not any(variables.get(name, "").strip() for name in ("VISUAL", "EDITOR")):
+        raise ConfigError("there is no terminal for an editor: name a file with --file, or set VISUAL or EDITOR")
+    # Ctrl-C is a key of the editor's; it must not end us and leave the editor alone with the terminal.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        saved = click.edit(text, extension=".yaml")
+        return text if saved is None else saved
+    except click.ClickException as error:
+        raise ConfigError(f"{error.message}: set VISUAL or EDITOR, or name a file with --file") from error
+    except OSError as error:
+        raise ConfigError(f"what the editor saved cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"what the editor saved is not UTF-8 (byte {error.start})") from error
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _refuse(context: Context, given: AnswerBody, shown: Mapping[str, Any], error: ConfigError) -> int:
+    if context.as_json:
+        found = [finding.model_dump(mode="json") for finding in error.findings]
+        named = {"sprint": shown["sprint"], "story": shown["id"], "gate": given.gate}
+        print_json({**named, "counts": False, "findings": found})
+    say(f"error: nothing was answered: {error.message}")
+    return Exit.NOT_DONE
 
 
 def _gate(shown: dict[str, Any], number: int | None) -> Gate:
@@ -89,80 +136,6 @@ def _gate(shown: dict[str, Any], number: int | None) -> Gate:
         raise ConfigError(f"question {gate.number} of {story} stands now, not {number}")
     expect_choice(story, gate, Choice.EDIT)
     return gate
-
-
-@dataclass(frozen=True)
-class _Edit:
-    """An edited plan on its way to become the answer. Each method returns the exit code."""
-
-    context: Context
-    sprint: str
-    story: str
-    given: AnswerBody
-    draft: Draft
-
-    def open_editor(self) -> int:
-        """Opens the editor until the plan is accepted, the person leaves, or there is no terminal to correct it."""
-        terminal = sys.stdin.isatty() and sys.stdout.isatty()
-        written = False
-        while True:
-            before = self.draft.text
-            code = self.draft.edit(terminal=terminal)
-            same = _words(self.draft.text) == _words(before)
-            written = written or not same
-            # An editor that fails may have saved half of the text.
-            if code != 0 or same or not _words(self.draft.text):
-                return self._leave(code, written=written and _words(self.draft.text) != "")
-            try:
-                return self._answer()
-            except RequestRefused as refused:
-                if not terminal:
-                    return self._refuse(refused)
-                for finding in refused.findings:
-                    say(str(finding))
-                self.draft.text = commented(_again(refused), self.draft.text)
-
-    def submit(self) -> int:
-        """Hands the file in as it is."""
-        try:
-            return self._answer()
-        except RequestRefused as refused:
-            return self._refuse(refused)
-
-    def _answer(self) -> int:
-        """Raises RequestRefused with what was found in the plan."""
-        try:
-            answer = self.given.model_copy(update={"plan": self.draft.text})
-            code = print_answer(self.context, self.context.sprints.answer(self.sprint, self.story, answer))
-        except ConfigError as error:
-            if isinstance(error, RequestRefused) or error.findings:
-                raise RequestRefused(error.message, findings=error.findings) from error
-            raise ConfigError(f"{error.message}; what you wrote is kept in {self.draft.keep()}") from error
-        if code == Exit.GOOD:
-            self.draft.drop()
-        else:
-            say(f"what you wrote is kept in {self.draft.keep()}")
-        return code
-
-    def _leave(self, code: int, *, written: bool) -> int:
-        why = f"the editor ended with exit code {code}" if code else "the plan was left as it was"
-        if not written:
-            self.draft.drop()
-        return self._answer_nothing(f"nothing was answered: {why}", [], kept=written)
-
-    def _refuse(self, refused: RequestRefused) -> int:
-        for finding in refused.findings:
-            say(f"{finding}; {finding.fix}")
-        return self._answer_nothing(refused.message, refused.findings, kept=True)
-
-    def _answer_nothing(self, message: str, findings: Sequence[Finding], *, kept: bool) -> int:
-        place = str(self.draft.keep()) if kept else None
-        if self.context.as_json:
-            found = [finding.model_dump(mode="json") for finding in findings]
-            named = {"sprint": self.sprint, "story": self.story, "gate": self.given.gate}
-            print_json({**named, "counts": False, "findings": found, "kept": place})
-        say(f"error: {message}" + (f"; what you wrote is kept in {place}" if place else ""))
-        return Exit.NOT_DONE
 
 
 def _words(text: str) -> str:
@@ -186,7 +159,7 @@ def _head(shown: dict[str, Any], gate: Gate) -> Iterator[str]:
     yield from HOW_TO.splitlines()
 
 
-def _again(refused: RequestRefused) -> Iterator[str]:
+def _again(refused: ConfigError) -> Iterator[str]:
     yield from (f"{refused.message}. What you wrote stands below; this was found in it:", "")
     yield from finding_comments(refused.findings)
     yield from HOW_TO.splitlines()

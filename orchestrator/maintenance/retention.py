@@ -94,9 +94,9 @@ class _Past:
     def kind(self) -> str:
         return "sprint" if isinstance(self.record, SprintRecord) else "analysis"
 
-    def places(self, folder: StateFolder) -> tuple[Path, ...]:
+    def places(self, folder: StateFolder) -> tuple[Path, Path]:
         """Returns the folders that go with it."""
-        return self.place, folder.replies / self.name, folder.edits(self.name)
+        return self.place, folder.replies / self.name
 
 
 def _find(environment: Environment, folder: StateFolder, limit: datetime) -> Iterator[tuple[_Past, datetime | None]]:
@@ -166,10 +166,9 @@ def _delete_workflows(name: str, environment: Environment, folder: StateFolder) 
 
 
 def _delete_files(past: _Past, folder: StateFolder) -> None:
-    place, *others = past.places(folder)
-    folder.forget(folder.replies / past.name)
-    for other in others:
-        discard(other, place / ".trash")
+    place, replies = past.places(folder)
+    folder.forget(replies)
+    discard(replies, place / ".trash")
     sweep_folder(place, {PRUNED, "lock", ".trash"})
     if past.kind == "analysis":
         folder.delete(place / PRUNED)

@@ -182,10 +182,6 @@ class StateFolder:
         """Returns the sprint's dependency environments."""
         return self.sprint(sprint) / "environments"
 
-    def edits(self, sprint: str) -> Path:
-        """Plans that people are editing, or that were kept because they did not become an answer."""
-        return self.home / "edits" / sprint
-
     def lock(self, sprint: str) -> Path:
         """Returns the sprint's lock file."""
         return self.sprint(sprint) / "lock"

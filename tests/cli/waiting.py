@@ -147,11 +147,6 @@ class Waiting:
             reader.close()
         return [GateAnswer.model_validate(event.data["answer"]) for event in found]
 
-    @property
-    def kept(self) -> list[Path]:
-        """Files of edited plans that are left."""
-        return sorted(self.state.edits(SPRINT).glob("*"))
-
     def environment(self, **more: str) -> dict[str, str]:
         """The environment of a command."""
         return plain_environment(ORCHESTRATOR_HOME=str(self.state.home), **{"LOGNAME": "anna", **more})
