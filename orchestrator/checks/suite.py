@@ -146,12 +146,11 @@ def _added(suite: TestSuite, before: str, story_id: str) -> TestSuite:
 
 
 def without_older(suite: TestSuite, before: str) -> TestSuite:
-    """Returns a suite in a file that was there: of the tests that it held, the story's are those that show a criterion.
-
-    They are those with a new row in their table, beside new tests as well as without any.
-    """
+    """Returns a suite in a file that was there: of the tests that it held, the story's are those that alone show a
+    criterion, as those with a new row in their table do."""
     older = names_of_tests(suite.test_file, before)
-    named = {case.name for case in suite.test_cases if case.criterion}
+    shown = {"", *(case.criterion for case in suite.test_cases if case.name not in older)}
+    named = {case.name for case in suite.test_cases if case.criterion not in shown}
     own = tuple(name for name in suite.expected_names if name not in older or name in named)
     if not own:
         own = tuple(case.name for case in suite.test_cases if case.name in suite.expected_names)

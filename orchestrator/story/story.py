@@ -9,7 +9,7 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract, Surface
 from orchestrator.core.delivery import Branch, DiffEntry
 from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProviderError, WorkspaceError
-from orchestrator.core.finding import Finding, Where, critical, major, minor
+from orchestrator.core.finding import Finding, Where, critical, major
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus, TestsOutcome
 from orchestrator.core.story import topological
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, red_finding, tell_record, tests_outcome
@@ -111,10 +111,7 @@ async def conclude(
     await ask_person(stage, progress, plan, found)
     merged = await Merging(stage, progress, plan, contract, trial).run()
     progress.note_findings(merge_notes(merged))
-    try:
-        await tell_record(stage, plan, merged.commit)
-    except OrchestratorError as error:  # the story is merged already, so a later error must not fail it
-        progress.note_findings([_untold(error)])
+    await tell_record(stage, plan, merged.commit)
     return outcome(stage, progress, StoryStatus.DONE, commit=merged.commit)
 
 
@@ -122,11 +119,6 @@ def _concerns_all(stage: Stage, findings: Sequence[Finding]) -> bool:
     """Returns whether the environment lacks something that every story needs."""
     codes = {finding.code for finding in findings if finding.code.startswith(PREFIX)}
     return bool(codes) and (stage.brief.story.foundation or BASE in codes)
-
-
-def _untold(error: OrchestratorError) -> Finding:
-    told = f"the story is merged, but the architecture record does not know what it added: {error.message}"
-    return minor("story.record_untold", told, fix="say in later stories what they are to build on")
 
 
 def outcome(

@@ -325,10 +325,10 @@ async def test_our_errors_keep_their_class_and_are_replayed(tmp_path: Path) -> N
 
 
 async def test_a_crash_gives_no_story_a_new_budget(tmp_path: Path) -> None:
-    """Calls of the life before count, also those that failed, and those of a plan that was read for the story."""
+    """Calls of the life before count, also those that failed."""
     reached = asyncio.Event()
     ended: list[str] = []
-    reading = await asyncio.to_thread(ReplyJournal(tmp_path / "replies").workflow, "SP-001/A+plan-1")
+    reading = await asyncio.to_thread(ReplyJournal(tmp_path / "replies").workflow, "SP-001/A")
     reading.record_failure(1, PROMPT, FailedCall(turn=1, kind="timeout", message="late"))
 
     def body(crash: bool) -> Body:

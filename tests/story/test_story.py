@@ -11,7 +11,6 @@ from orchestrator.app.team import story_body, story_payload
 from orchestrator.core.calls.exchange import StoryBrief
 from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.delivery import DiffEntry
-from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.sprint import BroughtPlan, StoryOutcome, StoryStatus, TaskStatus
 from orchestrator.core.story import Story, topological
 from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport
@@ -192,25 +191,6 @@ class Tampered(MemoryWorkspace):
     async def diff(self, story_id: str) -> tuple[DiffEntry, ...]:
         link = DiffEntry(path="out", status="A", old_mode="000000", new_mode="120000")
         return (*await super().diff(story_id), link)
-
-
-class FailsAtLast(MemoryWorkspace):
-    """git does not answer any more once the story is merged."""
-
-    async def files(self, story_id: str) -> tuple[str, ...]:
-        if self.result:
-            raise WorkspaceError("git ls-tree: no space left on device")
-        return await super().files(story_id)
-
-
-async def test_what_goes_wrong_behind_the_merge_does_not_make_a_merged_story_failed(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
-    stand.workspace = FailsAtLast()
-    outcome = await stand.run(await good_provider(tmp_path))
-    assert outcome.status is StoryStatus.DONE
-    assert outcome.commit == await stand.workspace.result_head()
-    assert codes(outcome) == {"story.record_untold"}
-    assert "no space left" in outcome.findings[0].message
 
 
 async def test_the_final_diff_is_judged_as_it_is(tmp_path: Path) -> None:
