@@ -71,13 +71,3 @@ def test_a_reply_that_the_disk_did_not_take_whole_is_an_error_and_never_half_a_r
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not list(tmp_path.glob("*.json"))
-
-
-def test_reading_a_persons_plan_counts_to_its_story_and_to_no_other(tmp_path: Path) -> None:
-    journals = ReplyJournal(tmp_path)
-    for name in ("A+plan-1", "A+plan-2", "AB+plan-1", "A@2+plan-1", "A"):
-        journals.workflow(f"S/{name}").record_reply(1, prompt(), reply())
-    counted = {name: journals.workflow(f"S/{name}").spent.calls for name in ("A", "A+plan-1", "AB", "A@2", "A@3", "B")}
-    assert counted == {"A": 3, "A+plan-1": 3, "AB": 1, "A@2": 1, "A@3": 0, "B": 0}
-    assert journals.workflow("S/A").reply(1) is not None
-    assert journals.workflow("S/B").reply(1) is None
