@@ -198,8 +198,6 @@ class PlanSettings(Section):
 
     max_iterations: int = Field(default=3, ge=1)
     """Plans judged: a first one and max_iterations - 1 revisions."""
-    expected_tasks: int = Field(default=3, ge=1)
-    """Tasks per story assumed by the dry run's call estimate."""
     min_chars: int = Field(default=200, ge=0)
     """Characters that a person's task plan has at least."""
 

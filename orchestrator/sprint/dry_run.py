@@ -12,6 +12,9 @@ from orchestrator.core.value import Value
 from orchestrator.settings import Settings
 from orchestrator.sprint.selection import needs_within, outside_dependencies
 
+EXPECTED_TASKS = 3
+"""Of a story that nobody has planned yet."""
+
 
 class JudgedTasks(Value):
     """What the rules say about a person's plan."""
@@ -97,7 +100,7 @@ def dry_run(
     closed = {row: closer for row, closer in closer_of.items() if closer in needs}
     layers, _ = waves(needs, needs)
     counts = [plans[story].count if story in plans else None for story in needs]
-    tasks = [settings.plan.expected_tasks if count is None else count for count in counts]
+    tasks = [EXPECTED_TASKS if count is None else count for count in counts]
     cap = settings.budget.calls_per_story
     return DryRun(
         stories=len(rows),
