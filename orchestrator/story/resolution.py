@@ -99,19 +99,7 @@ class Resolution:
         delivered = await stage.developer.merge(brief, judge, look)
         counts: dict[str, Any] = {"attempt": attempt, "left": left, "task": task.task_id}
         if not delivered.accepted or delivered.delivery is None:
-            blocked = blocking(delivered.findings)
-            found = _unresolved(blocked[0].message if blocked else "no answer could be read")
-            self._progress.note_findings([found])
-            await stage.decide(
-                "merge_unresolved",
-                found.message,
-                Loop.MERGE,
-                Verdict.REFUSED,
-                findings=blocked,
-                level=Level.WARN,
-                **counts,
-            )
-            return blocked
+            return await self._refused(blocking(delivered.findings), counts)
         self._progress.note_findings(delivered.findings)
         commit = await self._take_in(task, delivered.delivery)
         self._progress.surface = await self._scan(self._sides.onto)
@@ -132,6 +120,15 @@ class Resolution:
             **counts,
         )
         return contract
+
+    async def _refused(self, blocked: tuple[Finding, ...], counts: Mapping[str, Any]) -> tuple[Finding, ...]:
+        """Records that the last answer was refused. Returns why."""
+        found = _unresolved(blocked[0].message if blocked else "no answer could be read")
+        self._progress.note_findings([found])
+        await self._stage.decide(
+            "merge_unresolved", found.message, Loop.MERGE, Verdict.REFUSED, findings=blocked, level=Level.WARN, **counts
+        )
+        return blocked
 
     async def _rebased(self) -> ArchitectureContract:
         """Returns the story's contract on the result, with the files and packages that were merged before."""
