@@ -15,7 +15,6 @@ help:
 	@echo "make check     ruff, mypy --strict, words of the glossary, known vulnerabilities of packages"
 	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused, recall: how many seeded faults are found; --docs: also write docs/figures.md"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
-	@echo "make   draw README's moving (docs/demo.svg) from the demo"
 	@echo "make claims    which test, benchmark or measurement stands behind each promise of the documentation"
 	@echo "make figures   how large orchestrator/ and tests/ are: lines, modules, import cycles, names defined twice"
 	@echo "make soak      long kill, load and property runs"

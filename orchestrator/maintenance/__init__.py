@@ -1,1 +1,1 @@
-"""Doctor, backup, restore, retention."""
+"""Doctor, retention."""

@@ -1,4 +1,4 @@
-"""Parts of the settings: sandbox, environment, daemon, remotes, retention, analysis."""
+"""Parts of the settings: sandbox, environment, daemon, retention, analysis."""
 
 import datetime
 import re
