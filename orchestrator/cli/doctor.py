@@ -12,7 +12,7 @@ from orchestrator.core.suite import TRYING
 app = command_group()
 
 
-@command(app, "doctor")
+@command(app, "doctor", "url")
 def doctor_command(
     context: Context,
     repo: Annotated[

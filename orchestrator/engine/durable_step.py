@@ -239,7 +239,7 @@ class DurableStep:
         persona, task, what = reply.key.persona, reply.key.task, reply.key.what
         await self._tell_retries(prompt, reply.failed_calls)
         await self._tell_switch(reply, task)
-        told = f"{persona} answered: {what}" if reply.paid else f"{persona} gave no answer: {what}"
+        told = f"{persona} answered: {what}" if reply.paid else f"{persona} was not asked: {what}"
         await self.emit(
             "turn_finished", f"{told}{reply.without}", persona=persona, task=task,
             purpose=reply.key.purpose, turn=reply.turn, prompt=prompt.name, prompt_version=prompt.version,

@@ -33,9 +33,8 @@ from tests.server.stand import NOON, Stand, running
 from tests.world.case import Case, table
 
 KEY = TurnKey(persona="alex", story="A", purpose=Purpose.DELIVERY)
-ALL = RequestSettings(
-    effort="low", temperature=0.5, seed=7, stop=("<end>",), metadata={"user_id": "u"}, extra={"top_k": 40}
-)
+MORE = {"seed": 7, "stop": ["<end>"], "metadata": {"user_id": "u"}, "top_k": 40}
+ALL = RequestSettings(effort="low", temperature=0.5, extra=MORE)
 WIRES: dict[type[ModelProvider], Any] = {
     AnthropicProvider: message,
     OpenAIProvider: completion,
