@@ -9,7 +9,6 @@ from orchestrator.server import (
     board_routes,
     daemon_routes,
     events,
-    maintenance_routes,
     sprint_routes,
 )
 from orchestrator.server.access import Access
@@ -57,7 +56,7 @@ def make_routes() -> FastAPI:
         sprint_routes.router,
         sprint_routes.orders,
         events.router,
-        maintenance_routes.router,
+        daemon_routes.keeping,
         board_routes.router,
     ):
         app.include_router(router)

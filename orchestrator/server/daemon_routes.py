@@ -1,16 +1,20 @@
-"""Routes about the daemon: whether it lives and can work, its metrics, its state, the backlogs that it watches."""
+"""Routes about the daemon: whether it lives and can work, its metrics, its state, the backlogs that it watches, and
+what is pruned."""
 
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response
 
+from orchestrator.core.command import PruneBody
 from orchestrator.core.daemon import BacklogState, DaemonState, Submitted
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.sprint import Pruned
 from orchestrator.core.story import id_problem
 from orchestrator.daemon.backlog_watcher import plan_backlog
 from orchestrator.server.access import AUTHORIZED
+from orchestrator.server.limits import read_body
 from orchestrator.server.metrics import CONTENT_TYPE
 from orchestrator.server.models import Health, Id, Readiness
 from orchestrator.server.openapi import GUARDED, NEEDS_NOTHING, WRITES, describe, list_refusals, make_document
@@ -20,6 +24,8 @@ from orchestrator.sprint.dry_run import DryRun
 
 health = APIRouter(tags=["health"])
 router = APIRouter(prefix="/api/v1", tags=["daemon"])
+keeping = APIRouter(prefix="/api/v1", tags=["keeping"])
+Prune = Annotated[PruneBody, Depends(read_body(PruneBody))]
 BacklogName = Annotated[Id, Path(description="Name of a backlog that was handed in")]
 Form = Annotated[Literal["csv", "yaml", "json"], Query(alias="format", description="What the body is")]
 _FILE: dict[str, Any] = {
@@ -141,3 +147,11 @@ async def withdraw(name: BacklogName, service: ServiceDep) -> Response:
     except ConfigError as error:
         raise Refused(HTTPStatus.NOT_FOUND, error.message, error.findings) from error
     return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+@keeping.post("/prune", **describe("prune", "Delete what is too old", Pruned, *WRITES, takes=PruneBody))
+async def prune(body: Prune, service: ServiceDep) -> Response:
+    """As `prune --json` prints it. Sprints that are not finished, backlogs and the repository are never touched."""
+    limits = {"days": body.days} if "days" in body.model_fields_set else {}
+    done = await service.daemon.prune(limits, dry_run=body.dry_run)
+    return await service.answer(lambda: done.model_dump(mode="json"))
