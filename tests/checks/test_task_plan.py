@@ -197,3 +197,10 @@ def test_the_tester_gets_the_whole_text_of_what_names_tests() -> None:
     assert first.test.startswith("tests/client/test_retry_budget.py: Task 1: RetryBudget value")
     assert "    assert not budget.take()\n" in first.test
     assert second.test.startswith("tests/client/test_http.py: Task 2")
+
+
+@pytest.mark.parametrize(("name", "is_followed"), [("plan_mode", True), ("spec_kit", True), ("superpowers", False)])
+def test_a_plan_that_another_tool_wrote_is_built_or_followed_and_never_refused(name: str, is_followed: bool) -> None:
+    judged = judge_text((PLANS / f"{name}.md").read_text(encoding="utf-8"), f"{name}.md", "US-1", min_chars=200)
+    assert (judged.breakdown is None) is is_followed
+    assert [finding.code for finding in judged.findings] == ["task_plan.followed"] * is_followed
